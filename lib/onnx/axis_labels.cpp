@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "extents.h"
-#include "importer.h"
 #include "lamina/error.h"
 #include "lib/onnx/ops/operators.h"
 

@@ -1,7 +1,6 @@
 // A batch that the file writes as a number, in the shape of a Reshape, where the options give another batch.
 
-#include "extents.h"
-#include "importer.h"
+#include "node_context.h"
 
 namespace lamina::onnx {
 namespace {
@@ -44,7 +43,7 @@ Extents NodeContext::with_batch(const DynamicValue& x, const Extents& wanted) co
       if (!axis) return wanted;
       Extents in_file = extents;
       in_file[place.axis] = *axis;
-      Extents result = reshape_extents(attributes_, in_file, wanted);
+      Extents result = reshape_extents(*this, in_file, wanted);
       std::int64_t outer = 1;
       for (std::int64_t& extent : result) {
         const bool begins = outer == place.outer, is_inside = place.outer % outer == 0 && outer < place.outer;

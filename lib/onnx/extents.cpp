@@ -1,11 +1,9 @@
 // Shape inference, for constants and for computed values.
 
-#include "extents.h"
-
 #include <algorithm>
 #include <numeric>
 
-#include "importer.h"
+#include "node_context.h"
 
 namespace lamina::onnx {
 
@@ -101,18 +99,17 @@ std::vector<std::size_t> permutation(const Attributes& node, std::size_t rank) {
 }
 
 std::vector<Range> NodeContext::slice_ranges(const Extents& of) const {
-  const Attributes& node = attributes_;
   const Extents starts = list("starts", 1).value_or(Extents{}), ends = list("ends", 2).value_or(Extents{});
   const std::optional<Extents> axes = list("axes", 3), steps = list("steps", 4);
   std::vector<Range> ranges;
   for (const std::int64_t extent : of) ranges.push_back({0, extent, 1});
   if (starts.size() != ends.size() || (axes && axes->size() != starts.size()) ||
       (steps && steps->size() != starts.size()) || (!axes && starts.size() > of.size()))
-    node.invalid("has starts, ends, axes and steps of different lengths");
+    invalid("has starts, ends, axes and steps of different lengths");
   for (std::size_t i = 0; i < starts.size(); ++i) {
-    const std::size_t at = axes ? axis_of(node, (*axes)[i], of.size()) : i;
+    const std::size_t at = axes ? axis_of(*this, (*axes)[i], of.size()) : i;
     const std::int64_t step = steps ? (*steps)[i] : 1, extent = of[at];
-    if (step == 0) node.invalid("has a step of 0");
+    if (step == 0) invalid("has a step of 0");
     if (extent == 0) continue;
     const auto place = [&](std::int64_t position, std::int64_t least, std::int64_t most) {
       return std::clamp(position < 0 ? position + extent : position, least, most);
@@ -129,8 +126,8 @@ std::vector<Range> NodeContext::slice_ranges(const Extents& of) const {
 
 std::vector<char> NodeContext::reduced_axes(std::size_t rank) const {
   const Extents axes = list("axes", 1).value_or(Extents{});
-  std::vector<char> over(rank, axes.empty() && attributes_.integer("noop_with_empty_axes", 0) == 0);
-  for (const std::int64_t axis : axes) over[axis_of(attributes_, axis, rank)] = 1;
+  std::vector<char> over(rank, axes.empty() && integer("noop_with_empty_axes", 0) == 0);
+  for (const std::int64_t axis : axes) over[axis_of(*this, axis, rank)] = 1;
   return over;
 }
 

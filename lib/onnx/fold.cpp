@@ -1,27 +1,24 @@
 // Operators on constants. A uniform constant stays uniform where an operator only moves numbers.
 
-#include "folding.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 
-#include "extents.h"
-#include "lib/onnx/values/view.h"
+#include "node_context.h"
 
 namespace lamina::onnx {
 
 Constant blank(const NodeContext& node, ElementType type, Extents extents) {
   const std::optional<std::int64_t> count = element_count(extents);
-  if (!count) node.attributes().invalid("would make a tensor of " + text(extents));
+  if (!count) node.invalid("would make a tensor of " + text(extents));
   node.consume_budget(*count);
   return {.type = type, .extents = std::move(extents), .values = std::vector<double>(static_cast<std::size_t>(*count))};
 }
 
 Constant with_extents(const NodeContext& node, const Constant& x, Extents extents) {
   if (!x.uniform) node.consume_budget(x.count());
-  if (!element_count(extents)) node.attributes().invalid("would make a tensor of " + text(extents));
+  if (!element_count(extents)) node.invalid("would make a tensor of " + text(extents));
   Constant y = x;
   y.extents = std::move(extents);
   return y;
@@ -64,15 +61,15 @@ Constant spread(const NodeContext& node, const Constant& x, const Extents& of, c
 Constant identity(const NodeContext& node) { return with_extents(node, node.constant(0), node.constant(0).extents); }
 
 Constant constant(const NodeContext& node) {
-  if (const std::optional<TensorMessage> tensor = node.attributes().value("value").tensor) {
-    Constant read = read_constant(*tensor, node.path(), node.attributes().where());
+  if (const std::optional<TensorMessage> tensor = node.value("value").tensor) {
+    Constant read = read_constant(*tensor, node.path(), node.where());
     std::uint64_t external_bytes = 0;
     if (!tensor->external) node.consume_budget(-stored_numbers(*tensor, node.path(), external_bytes));
     return read;
   }
   for (const std::string_view name : {"value_float", "value_floats", "value_int", "value_ints"}) {
-    if (!node.attributes().has(name)) continue;
-    const AttributeValue its = node.attributes().value(name);
+    if (!node.has(name)) continue;
+    const AttributeValue its = node.value(name);
     Constant y{.type = name.starts_with("value_f") ? ElementType::f32 : ElementType::i64, .extents = {}, .values = {}};
     y.values.assign(its.numbers.begin(), its.numbers.end());
     y.values.insert(y.values.end(), its.integers.begin(), its.integers.end());
@@ -88,31 +85,30 @@ Constant constant(const NodeContext& node) {
 
 Constant constant_of_shape(const NodeContext& node) {
   Constant value{.type = ElementType::f32, .extents = {1}, .values = {0}};
-  if (const std::optional<TensorMessage> tensor = node.attributes().value("value").tensor) {
-    value = read_constant(*tensor, node.path(), node.attributes().where());
-    if (value.values.size() != 1)
-      node.attributes().invalid("has a value of " + text(value.extents) + " instead of one number");
+  if (const std::optional<TensorMessage> tensor = node.value("value").tensor) {
+    value = read_constant(*tensor, node.path(), node.where());
+    if (value.values.size() != 1) node.invalid("has a value of " + text(value.extents) + " instead of one number");
   }
   value.uniform = true;
-  return with_extents(node, value, node.attributes().list(node.constant(0)));
+  return with_extents(node, value, node.list(node.constant(0)));
 }
 
-Constant shape_of(const NodeContext& node) { return shape_constant(node.attributes(), node.constant(0).extents); }
+Constant shape_of(const NodeContext& node) { return shape_constant(node, node.constant(0).extents); }
 
 Constant size_of_all(const NodeContext& node) {
   return {.type = ElementType::i64, .extents = {}, .values = {static_cast<double>(node.constant(0).count())}};
 }
 
 Constant regroup(const NodeContext& node) {
-  const std::optional<Extents> list = node.list(list_name(node.attributes()), 1);
-  return with_extents(node, node.constant(0), regrouped(node.attributes(), node.constant(0).extents, list));
+  const std::optional<Extents> list = node.list(list_name(node), 1);
+  return with_extents(node, node.constant(0), regrouped(node, node.constant(0).extents, list));
 }
 
 Constant transpose(const NodeContext& node) {
   const Constant& x = node.constant(0);
   const Extents own = dense_strides(x.extents);
   Extents extents, strides;
-  for (const std::size_t axis : permutation(node.attributes(), x.extents.size())) {
+  for (const std::size_t axis : permutation(node, x.extents.size())) {
     extents.push_back(x.extents[axis]);
     strides.push_back(own[axis]);
   }
@@ -120,18 +116,18 @@ Constant transpose(const NodeContext& node) {
 }
 
 Constant expand(const NodeContext& node) {
-  Extents wanted = node.attributes().list(node.constant(1));
-  if (!element_count(wanted)) node.attributes().invalid("expands to " + text(wanted));
+  Extents wanted = node.list(node.constant(1));
+  if (!element_count(wanted)) node.invalid("expands to " + text(wanted));
   const Constant& all = node.constant(0);
   std::optional<Constant> image;
   if (node.constant(1).of_extents) image = node.one_image(all, wanted);
   const Constant& x = image ? *image : all;
-  return spread(node, x, x.extents, broadcast(node.attributes(), x.extents, wanted));
+  return spread(node, x, x.extents, broadcast(node, x.extents, wanted));
 }
 
 Constant gather(const NodeContext& node) {
   const Constant &x = node.constant(0), &at = node.constant(1);
-  const std::size_t axis = axis_of(node.attributes(), node.attributes().integer("axis", 0), x.extents.size());
+  const std::size_t axis = axis_of(node, node.integer("axis", 0), x.extents.size());
   Extents extents(x.extents.begin(), x.extents.begin() + static_cast<std::ptrdiff_t>(axis));
   const std::int64_t outer = *element_count(extents);
   extents.insert(extents.end(), at.extents.begin(), at.extents.end());
@@ -145,7 +141,7 @@ Constant gather(const NodeContext& node) {
       std::int64_t row = to_integer(at.at(i));
       if (row < 0) row += rows;
       if (row < 0 || row >= rows)
-        node.attributes().invalid("takes the index " + std::to_string(row) + " of " + std::to_string(rows));
+        node.invalid("takes the index " + std::to_string(row) + " of " + std::to_string(rows));
       for (std::int64_t r = 0; r < inner; ++r) y.values[to++] = x.at((o * rows + row) * inner + r);
     }
   }
@@ -168,19 +164,17 @@ Constant slice(const NodeContext& node) {
 
 Constant concat(const NodeContext& node) {
   const Constant& first = node.constant(0);
-  const std::size_t axis = axis_of(node.attributes(), node.attributes().integer("axis", 1), first.extents.size());
+  const std::size_t axis = axis_of(node, node.integer("axis", 1), first.extents.size());
   Extents extents = first.extents;
   extents[axis] = 0;
   for (std::size_t i = 0; i < node.inputs(); ++i) {
     Extents others = node.constant(i).extents;
-    if (others.size() != extents.size())
-      node.attributes().invalid("joins " + text(first.extents) + " and " + text(others));
-    if (others[axis] > (std::int64_t{1} << 62) - extents[axis])
-      node.attributes().invalid("joins more than memory can hold");
+    if (others.size() != extents.size()) node.invalid("joins " + text(first.extents) + " and " + text(others));
+    if (others[axis] > (std::int64_t{1} << 62) - extents[axis]) node.invalid("joins more than memory can hold");
     extents[axis] += others[axis];
     others[axis] = first.extents[axis];
     if (others != first.extents)
-      node.attributes().invalid("joins " + text(first.extents) + " and " + text(node.constant(i).extents));
+      node.invalid("joins " + text(first.extents) + " and " + text(node.constant(i).extents));
   }
   Constant y = blank(node, first.type, extents);
   const Extents strides = dense_strides(extents);
@@ -208,8 +202,8 @@ Function each(OfOne of) {
 }
 
 Constant pairwise(const NodeContext& node, const Constant& a, const Constant& b, OfTwo of) {
-  const Extents of_b = aligned(node.attributes(), node.opset(), b.extents, a.extents.size());
-  const Extents extents = broadcast(node.attributes(), a.extents, of_b);
+  const Extents of_b = aligned(node, node.opset(), b.extents, a.extents.size());
+  const Extents extents = broadcast(node, a.extents, of_b);
   Constant y = spread(node, a, a.extents, extents);
   const Constant other = spread(node, b, of_b, extents);
   if (!other.uniform) y.values.resize(other.values.size(), y.values[0]), y.uniform = false;
@@ -239,7 +233,7 @@ Function reduction(double start, OfTwo join_one, OfTwo finish) {
     Extents kept = x.extents, result;
     for (std::size_t i = 0; i < over.size(); ++i) {
       if (over[i]) kept[i] = 1;
-      if (!over[i] || node.attributes().integer("keepdims", 1) != 0) result.push_back(kept[i]);
+      if (!over[i] || node.integer("keepdims", 1) != 0) result.push_back(kept[i]);
     }
     Constant place = blank(node, ElementType::i64, kept), y = blank(node, x.type, result);
     std::iota(place.values.begin(), place.values.end(), 0.0);
@@ -257,7 +251,7 @@ Function reduction(double start, OfTwo join_one, OfTwo finish) {
 
 Constant where(const NodeContext& node) {
   Extents extents;
-  for (std::size_t i = 0; i < 3; ++i) extents = broadcast(node.attributes(), extents, node.constant(i).extents);
+  for (std::size_t i = 0; i < 3; ++i) extents = broadcast(node, extents, node.constant(i).extents);
   const auto operand = [&](std::size_t i) { return spread(node, node.constant(i), node.constant(i).extents, extents); };
   const Constant which = operand(0), yes = operand(1), no = operand(2);
   Constant y = blank(node, yes.type, extents);
@@ -274,7 +268,7 @@ double first_of(double a, double) { return a; }
 
 /// The remainder, with the sign of b or, with fmod, of a.
 Constant modulo(const NodeContext& node) {
-  if (node.attributes().integer("fmod", 0) != 0) return join([](double a, double b) { return std::fmod(a, b); })(node);
+  if (node.integer("fmod", 0) != 0) return join([](double a, double b) { return std::fmod(a, b); })(node);
   return join([](double a, double b) { return a - std::floor(a / b) * b; })(node);
 }
 
@@ -336,7 +330,7 @@ const Function* find_folding(std::string_view op_type) {
 }
 
 void NodeContext::fold() {
-  const std::string_view op = attributes_.node().op_type;
+  const std::string_view op = node().op_type;
   const Function* function = find_folding(op);
   if (function == nullptr)
     throw Refusal{"it is not computed on constants: let onnxruntime fold it before (docs/onnx.md)"};

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "folding.h"
 #include "lib/core/numbers/float16.h"
+#include "node_context.h"
 
 namespace lamina::onnx {
 namespace {
@@ -33,11 +33,11 @@ Constant fold_batch_norm(const NodeContext& node) {
   const std::int64_t channels = x.extents.size() < 2 ? 0 : x.extents[1];
   for (std::size_t i = 1; i < 5; ++i)
     if (channels == 0 || node.constant(i).count() != channels || x.count() == 0)
-      node.attributes().invalid("has " + text(node.constant(i).extents) + " for the channels of " + text(x.extents));
+      node.invalid("has " + text(node.constant(i).extents) + " for the channels of " + text(x.extents));
   const std::int64_t plane = *element_count({x.extents.begin() + 2, x.extents.end()});
   const std::int64_t images = x.count() / (channels * plane);
-  const bool by_batch = node.attributes().integer("training_mode", 0) != 0;
-  const double epsilon = node.attributes().number("epsilon", 1e-5);
+  const bool by_batch = node.integer("training_mode", 0) != 0;
+  const double epsilon = node.number("epsilon", 1e-5);
   Constant y = blank(node, x.type, x.extents);
   for (std::int64_t c = 0; c < channels; ++c) {
     const auto for_each = [&](auto visit) {
@@ -63,8 +63,8 @@ Constant fold_batch_norm(const NodeContext& node) {
 Constant fold_clip(const NodeContext& node) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const bool attributes = node.opset() < 11;
-  const double low = attributes ? node.attributes().number("min", -infinity) : node.has(1) ? node.number(1) : -infinity;
-  const double high = attributes ? node.attributes().number("max", infinity) : node.has(2) ? node.number(2) : infinity;
+  const double low = attributes ? node.number("min", -infinity) : node.has(1) ? node.number(1) : -infinity;
+  const double high = attributes ? node.number("max", infinity) : node.has(2) ? node.number(2) : infinity;
   Constant y = blank(node, node.constant(0).type, node.constant(0).extents);
   for (std::size_t i = 0; i < y.values.size(); ++i)
     y.values[i] = std::min(std::max(node.constant(0).at(static_cast<std::int64_t>(i)), low), high);
@@ -77,7 +77,7 @@ Constant fold_matmul(const NodeContext& node) {
   if (b.extents.size() > 2)
     throw Refusal{"it multiplies by constants of more than two axes: multiply before the export"};
   if (a.extents.empty() || b.extents.empty() || a.extents.back() != b.extents.front() || b.count() == 0)
-    node.attributes().invalid("multiplies " + text(a.extents) + " by " + text(b.extents));
+    node.invalid("multiplies " + text(a.extents) + " by " + text(b.extents));
   const std::int64_t inner = b.extents[0], columns = b.count() / inner;
   Extents extents(a.extents.begin(), a.extents.end() - 1);
   if (b.extents.size() == 2) extents.push_back(columns);
@@ -92,8 +92,7 @@ Constant fold_matmul(const NodeContext& node) {
 }
 
 ElementType cast_type(const NodeContext& node) {
-  if (node.attributes().node().op_type != "CastLike")
-    return static_cast<ElementType>(node.attributes().integer("to", 0));
+  if (node.node().op_type != "CastLike") return static_cast<ElementType>(node.integer("to", 0));
   return node.is_constant(1) ? node.constant(1, "its type").type : node.pending(1).type;
 }
 
@@ -110,7 +109,7 @@ Constant fold_cast(const NodeContext& node) {
 Constant fold_range(const NodeContext& node) {
   const double start = node.number(0), limit = node.number(1), step = node.number(2);
   const double count = std::max(std::ceil((limit - start) / step), 0.0);
-  if (step == 0 || !(count <= 0x1p40)) node.attributes().invalid("has a range without end");
+  if (step == 0 || !(count <= 0x1p40)) node.invalid("has a range without end");
   Constant y = blank(node, node.constant(0).type, {static_cast<std::int64_t>(count)});
   for (std::size_t i = 0; i < y.values.size(); ++i) y.values[i] = start + static_cast<double>(i) * step;
   return y;

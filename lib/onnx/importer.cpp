@@ -3,11 +3,10 @@
 #include "importer.h"
 
 #include <algorithm>
-#include <set>
 
-#include "folding.h"
 #include "lamina/error.h"
 #include "lib/core/text/utf8.h"
+#include "node_context.h"
 
 namespace lamina::onnx {
 namespace {
@@ -265,8 +264,7 @@ void Importer::import_node(std::size_t index) {
   NodeContext context(*this, index);
   const bool unsure = is_unsure(node);
   const auto report = [&](const std::string& why, bool is_certain) {
-    const std::string name = context.attributes().name();
-    refusals_.add(node.op_type, name, is_certain ? why : "");
+    refusals_.add(node.op_type, context.Attributes::name(), is_certain ? why : "");
   };
   try {
     if (!node.is_of_onnx())

@@ -1,10 +1,10 @@
 // The context of a node: queries of the functions of the operators, and their results.
 
+#include "node_context.h"
+
 #include <algorithm>
 #include <cmath>
 
-#include "extents.h"
-#include "importer.h"
 #include "lib/core/text/utf8.h"
 
 namespace lamina::onnx {
@@ -12,24 +12,18 @@ namespace lamina::onnx {
 bool is_about(double number, double exact) { return std::abs(number - exact) <= 1e-6 * std::abs(exact); }
 
 NodeContext::NodeContext(Importer& importer, std::size_t index)
-    : importer_(&importer), index_(index), output_of_(index), attributes_(importer.nodes_[index], importer.name_) {}
-
-std::int64_t NodeContext::opset() const { return importer_->opset_; }
-
-bool NodeContext::for_training() const { return importer_->options_.training; }
-
-const std::filesystem::path& NodeContext::path() const { return importer_->path_; }
+    : Attributes(importer.nodes_[index], importer.name_), importer_(&importer), index_(index), output_of_(index) {}
 
 std::size_t NodeContext::inputs() const {
-  std::size_t count = attributes_.node().inputs.size();
-  while (count > 0 && attributes_.node().inputs[count - 1].empty()) --count;
+  std::size_t count = node().inputs.size();
+  while (count > 0 && node().inputs[count - 1].empty()) --count;
   return count;
 }
 
-bool NodeContext::has(std::size_t input) const { return input < inputs() && !attributes_.node().inputs[input].empty(); }
+bool NodeContext::has(std::size_t input) const { return input < inputs() && !node().inputs[input].empty(); }
 
 bool NodeContext::is_constant(std::size_t input) const {
-  const Importer::Known* found = has(input) ? importer_->known(attributes_.node().inputs[input]) : nullptr;
+  const Importer::Known* found = has(input) ? importer_->known(node().inputs[input]) : nullptr;
   return found != nullptr && !found->is_computed();
 }
 
@@ -40,8 +34,8 @@ bool NodeContext::all_constant() const {
 }
 
 const Constant& NodeContext::constant(std::size_t input, std::string_view what) const {
-  if (!has(input)) attributes_.invalid("lacks its input " + std::to_string(input) + ", " + std::string(what));
-  const Constant* constant = importer_->constant_of(attributes_.node().inputs[input]);
+  if (!has(input)) invalid("lacks its input " + std::to_string(input) + ", " + std::string(what));
+  const Constant* constant = importer_->constant_of(node().inputs[input]);
   if (constant == nullptr && is_constant(input)) throw Unknown{};
   if (constant == nullptr)
     throw Refusal{std::string(what) + " is computed when the network runs: only a parameter or a constant is read"};
@@ -49,8 +43,8 @@ const Constant& NodeContext::constant(std::size_t input, std::string_view what) 
 }
 
 const DynamicValue& NodeContext::dynamic(std::size_t input, unsigned kept) const {
-  if (!has(input)) attributes_.invalid("lacks its input " + std::to_string(input));
-  const std::string_view name = attributes_.node().inputs[input];
+  if (!has(input)) invalid("lacks its input " + std::to_string(input));
+  const std::string_view name = node().inputs[input];
   Importer::Known* found = importer_->known(name);
   auto* value = found == nullptr ? nullptr : std::get_if<DynamicValue>(&found->is);
   if (is_constant(input)) throw Refusal{"its input " + in_quotes(name) + " is a constant: only a computed one is read"};
@@ -65,27 +59,27 @@ Extents NodeContext::extents(std::size_t input) const {
 
 double NodeContext::number(std::size_t input, std::string_view what) const {
   const Constant& its = constant(input, what);
-  if (its.count() != 1) attributes_.invalid("has " + text(its.extents) + " as " + std::string(what));
+  if (its.count() != 1) invalid("has " + onnx::text(its.extents) + " as " + std::string(what));
   return its.at(0);
 }
 
 std::optional<Extents> NodeContext::list(const char* name, std::size_t input) const {
-  std::optional<Extents> found = attributes_.integers(name);
-  if (!found && has(input)) found = attributes_.list(constant(input, std::string("its ") + name));
+  std::optional<Extents> found = integers(name);
+  if (!found && has(input)) found = list(constant(input, std::string("its ") + name));
   return found;
 }
 
 bool NodeContext::wanted(std::size_t output) const {
-  const auto& outputs = attributes_.node().outputs;
+  const auto& outputs = node().outputs;
   if (output >= outputs.size() || outputs[output].empty()) return false;
   return outputs[output] == importer_->output_ || importer_->inlined_.contains(outputs[output]) ||
          !importer_->nodes_.readers(outputs[output]).empty();
 }
 
 void NodeContext::only_output(std::string_view instead) const {
-  for (std::size_t i = 1; i < attributes_.node().outputs.size(); ++i) {
+  for (std::size_t i = 1; i < node().outputs.size(); ++i) {
     if (wanted(i))
-      throw Refusal{"its output " + in_quotes(attributes_.node().outputs[i]) +
+      throw Refusal{"its output " + in_quotes(node().outputs[i]) +
                     " is used, which is not supported: " + std::string(instead)};
   }
 }
@@ -93,18 +87,18 @@ void NodeContext::only_output(std::string_view instead) const {
 void NodeContext::result(DynamicValue value, std::size_t output) {
   const std::string_view name = importer_->nodes_[output_of_].outputs[output];
   importer_->values_[name] = {std::move(value)};
-  if (importer_->is_unsure(attributes_.node())) importer_->unsure_.insert(name);
+  if (importer_->is_unsure(node())) importer_->unsure_.insert(name);
 }
 
 void NodeContext::result(Constant constant, std::size_t output) {
-  const std::string_view name = attributes_.node().outputs[output];
+  const std::string_view name = node().outputs[output];
   importer_->values_[name] = {std::make_shared<const Constant>(std::move(constant))};
-  if (importer_->is_unsure(attributes_.node())) importer_->unsure_.insert(name);
+  if (importer_->is_unsure(node())) importer_->unsure_.insert(name);
 }
 
 void NodeContext::inline_graph(std::string_view attribute) {
-  std::optional<GraphMessage> graph = attributes_.value(attribute).graph;
-  if (!graph) attributes_.invalid("lacks its " + std::string(attribute));
+  std::optional<GraphMessage> graph = value(attribute).graph;
+  if (!graph) invalid("lacks its " + std::string(attribute));
   importer_->inline_graph(index_, std::move(*graph));
 }
 
@@ -126,10 +120,6 @@ Value NodeContext::append_once(const Op& op, Value x, const std::string& name) {
   const Value y = append(op, {x}, name);
   if (made.size() < most) made.push_back(y);
   return y;
-}
-
-void NodeContext::consume_budget(std::int64_t computed) const {
-  importer_->consume_budget(computed, attributes_.where());
 }
 
 std::vector<double> NodeContext::numbers(const Constant& constant) const {
@@ -157,7 +147,7 @@ void NodeContext::weights(Value value, std::string_view parameter, Extents exten
                                                       .shape = k < names.size() ? node.params[k] : node.state.front(),
                                                       .source = source,
                                                       .origin = origin,
-                                                      .traced = attributes_.node().traced,
+                                                      .traced = Attributes::node().traced,
                                                       .whole = importer_->constant_of(origin)->count()},
                                                      model.weights);
   if (earlier.empty()) return;
@@ -173,8 +163,6 @@ bool NodeContext::learns(const Constant& constant, const DynamicValue& x) const 
 void NodeContext::note(std::string_view initializer, bool trains) {
   (trains ? importer_->learned_ : importer_->left_as_they_are_).insert(initializer);
 }
-
-bool NodeContext::origins_are_stated() const { return importer_->kinds_.are_stated(); }
 
 std::optional<std::size_t> NodeContext::only_reader(std::size_t node) const {
   const std::vector<std::string_view>& outputs = importer_->nodes_[node].outputs;
@@ -238,7 +226,7 @@ bool NodeContext::fuse_chain(std::initializer_list<Link> links) {
     if (link.side != nullptr) {
       if (only_reader(link.side->index_) != next) return false;
       sides.push_back(link.side->index_);
-      wanted.push_back(link.side->attributes_.node().outputs.front());
+      wanted.push_back(link.side->node().outputs.front());
     }
     if (!link.with.empty()) wanted.push_back(link.with);
     if (link.number) {
@@ -269,8 +257,6 @@ std::shared_ptr<PendingRecurrent> NodeContext::recurrent_of(const DynamicValue& 
   const auto found = importer_->recurrents_.find(x.value.id());
   return found == importer_->recurrents_.end() || x.is_pending() ? nullptr : found->second;
 }
-
-void NodeContext::append_padding(DynamicValue& x) { importer_->materialise_padding(x); }
 
 void Importer::materialise(DynamicValue& x, unsigned kept) {
   if (is_expanded(x.view) && (kept & keep::expanded) == 0)

@@ -1,20 +1,10 @@
 #pragma once
-// One node of the file, as the functions of the operators see it.
+// One node of the file, as the functions of the operators see it; shape inference and folding.
 
-#include <cstdint>
-#include <filesystem>
 #include <initializer_list>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "lamina/op.h"
+#include "importer.h"
 #include "lib/onnx/file/attributes.h"
-#include "lib/onnx/file/constant.h"
-#include "lib/onnx/values/dynamic_value.h"
-#include "lib/onnx/values/shared.h"
 
 namespace lamina::onnx {
 
@@ -29,18 +19,19 @@ bool is_about(double number, double exact);
 /// Thrown where a node asks for a value that is unknown.
 struct Unknown {};
 
-class Importer;
-
 /// One node of the file, as the functions of the operators see it.
-class NodeContext {
+class NodeContext : public Attributes {
  public:
+  using Attributes::has;
+  using Attributes::list;
+  using Attributes::number;
+
   NodeContext(Importer& importer, std::size_t index);
 
-  const Attributes& attributes() const { return attributes_; }
-  std::int64_t opset() const;
-  bool for_training() const;  ///< OnnxOptions::training
-  const std::filesystem::path& path() const;
-  std::string name() const { return name_.value_or(attributes_.name()); }
+  std::int64_t opset() const { return importer_->opset_; }
+  bool for_training() const { return importer_->options_.training; }
+  const std::filesystem::path& path() const { return importer_->path_; }
+  std::string name() const { return name_.value_or(Attributes::name()); }
 
   std::size_t inputs() const;         ///< number of inputs; absent ones count, except at the end
   bool has(std::size_t input) const;  ///< whether it is present
@@ -84,16 +75,16 @@ class NodeContext {
   /// Gives a parameter of the node that makes the value its numbers. It becomes the parameter of an earlier node if
   /// both are one, and is fixed if it has no source or does not train.
   void weights(Value, std::string_view parameter, Extents, std::vector<double>, ElementType, const WeightSource&);
-  std::string_view input_name(std::size_t input) const { return attributes_.node().inputs[input]; }
+  std::string_view input_name(std::size_t input) const { return node().inputs[input]; }
   /// Whether the constant of a node's arithmetic trains. If the file does not say what parameters are, a constant of
   /// PyTorch's trains behind other parameters.
   bool learns(const Constant&, const DynamicValue& x) const;
   /// Notes an initializer that trains without the file saying so, or that may be a parameter and does not train.
   void note(std::string_view initializer, bool trains);
-  bool origins_are_stated() const;
+  bool origins_are_stated() const { return importer_->kinds_.are_stated(); }
   /// Numbers for weights(). They count as computed, because the file need not hold them.
   std::vector<double> numbers(const Constant&) const;
-  void consume_budget(std::int64_t computed) const;
+  void consume_budget(std::int64_t computed) const { importer_->consume_budget(computed, where()); }
 
   /// An addition, subtraction, multiplication or division with a constant operand `at`.
   struct Arithmetic {
@@ -122,7 +113,8 @@ class NodeContext {
   bool fuse_chain(std::initializer_list<Link>);
   std::vector<NodeContext> siblings(std::size_t input) const;  ///< other nodes that read an input and are not done
 
-  void append_padding(DynamicValue&);  ///< appends an op Pad for its padding
+  /// Appends an op Pad for its padding.
+  void append_padding(DynamicValue& x) { importer_->materialise_padding(x); }
 
  private:
   /// The only reader of the result of a node, if it has one result and is not done.
@@ -132,8 +124,7 @@ class NodeContext {
 
   Importer* importer_;
   std::size_t index_;
-  std::size_t output_of_;  ///< see last()
-  Attributes attributes_;
+  std::size_t output_of_;              ///< see last()
   std::optional<std::string> name_{};  ///< name of a node that was fused into this one
 };
 
@@ -145,5 +136,45 @@ struct OperatorRow {
 };
 /// Null for an operator without a row.
 const OperatorRow* find_operator(std::string_view op_type);
+
+// extents.cpp: shape inference, for constants and for computed values. FileError where operands do not fit.
+
+/// The result of a Shape of a value with these extents.
+Constant shape_constant(const Attributes&, const Extents&);
+
+Extents reshape_extents(const Attributes&, const Extents& of, const Extents& wanted);
+/// Reshape, Flatten, Squeeze, Unsqueeze: `list` is the attribute or operand of the name that list_name() gives.
+Extents regrouped(const Attributes&, const Extents& of, const std::optional<Extents>& list);
+const char* list_name(const Attributes&);
+std::vector<std::size_t> permutation(const Attributes&, std::size_t rank);
+
+/// The extents of the result of two operands that are broadcast, aligned at the last axis.
+Extents broadcast(const Attributes&, const Extents&, const Extents&);
+/// The extents of the second operand of an Add, Sub, Mul, Div, Pow or Equal, padded so that they align at the last of
+/// the first operand's `rank` axes. Before opset 7 an attribute names the axis of the first where they begin.
+Extents aligned(const Attributes&, std::int64_t opset, const Extents& its, std::size_t rank);
+
+// fold.cpp: the operators that are folded: nodes whose inputs are all known while the model is read. They compute
+// shapes and weights.
+
+/// Computes the result of a node from its constants, without its origin. Throws FileError for operands that do not
+/// fit, Refusal for a node that is not folded.
+using Function = std::function<Constant(const NodeContext&)>;
+/// Null if the operator is not folded.
+const Function* find_folding(std::string_view op_type);
+
+/// A result of these extents, with memory for its numbers.
+Constant blank(const NodeContext&, ElementType, Extents);
+
+/// A constant under other extents, its numbers in the same order.
+Constant with_extents(const NodeContext&, const Constant&, Extents);
+
+// fold_layers.cpp
+Constant fold_batch_norm(const NodeContext&);
+Constant fold_clip(const NodeContext&);
+ElementType cast_type(const NodeContext&);  ///< what a Cast or CastLike makes
+Constant fold_cast(const NodeContext&);
+Constant fold_range(const NodeContext&);
+Constant fold_matmul(const NodeContext&);
 
 }  // namespace lamina::onnx

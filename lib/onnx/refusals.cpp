@@ -1,9 +1,8 @@
 // The text of a refusal. It names every refused operator, with counts.
 
-#include "refusals.h"
-
 #include <algorithm>
 
+#include "importer.h"
 #include "lib/core/text/utf8.h"
 
 namespace lamina::onnx {

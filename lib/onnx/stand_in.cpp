@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "importer.h"
 #include "lamina/error.h"
 #include "lib/onnx/ops/operators.h"
 

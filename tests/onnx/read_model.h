@@ -55,19 +55,10 @@ void check_written(const Graph&);
 inline TensorFile counted_weights(const Graph& graph) {
   TensorFile weights;
   double next = 1;
-  const auto add = [&](const std::string& name, const Shape& shape) {
-    HostTensor& tensor = weights[name];
-    for (std::int64_t i = 0; i < shape.count(); ++i) tensor.values.push_back(next = next > 65536 ? 1 : next + 1);
-  };
-  for (const Node& node : graph.nodes()) {
-    const auto parameters = parameter_names(node.op);
-    for (std::size_t i = 0; i < parameters.size(); ++i)
-      add(node.name + "." + std::string(parameters[i]), node.params[i]);
-    const auto state = state_names(node.op);
-    for (std::size_t i = 0; i < state.size(); ++i) {
-      if (state[i] != "step") add(node.name + "." + std::string(state[i]), node.state[i]);
-    }
-  }
+  for (const auto& all : {graph.parameters(), graph.states()})
+    for (const Stored& its : all)
+      for (std::int64_t i = 0; i < its.shape.count() && !its.name.ends_with(".step"); ++i)
+        weights[its.name].values.push_back(next = next > 65536 ? 1 : next + 1);
   return weights;
 }
 

@@ -2,7 +2,6 @@
 
 #include "constant.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstddef>

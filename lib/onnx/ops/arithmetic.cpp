@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "lib/onnx/extents.h"
 #include "operators.h"
 
 namespace lamina::onnx {
@@ -160,8 +159,7 @@ void import_sum(NodeContext& context) {
 /// number of fixed constants; but if a constant trains, only a factor and then a shift. If a constant differs within a
 /// channel, all elements of an image become channels.
 void import_arithmetic(NodeContext& context) {
-  const Attributes& node = context.attributes();
-  const std::string_view op = node.node().op_type;
+  const std::string_view op = context.node().op_type;
   const std::size_t at = context.is_constant(1) ? 1 : 0;
   const auto demand_floating = [&](ElementType type) {
     if (op == "Div" && !is_floating(type))
@@ -203,9 +201,9 @@ void import_arithmetic(NodeContext& context) {
     ++taken;
     return true;
   };
-  if (!take_one({node, &constant, at})) {
+  if (!take_one({context, &constant, at})) {
     x = as_channels(context, context.dynamic(1 - at), context.name() + ".x");
-    if (!take_one({node, &constant, at}))
+    if (!take_one({context, &constant, at}))
       throw Refusal{"its constant of " + text(constant.extents) + " is not one number, or numbers for each image, of " +
                         text(extents(x.view)),
                     true};
@@ -263,7 +261,7 @@ DynamicValue joined(NodeContext& context, BinaryFunction function, DynamicValue 
                     const std::string& name) {
   View view = a.view;
   if (a.view != b.view || a.value.shape() != b.value.shape()) {
-    b.view.resize(aligned(context.attributes(), context.opset(), extents(b.view), a.view.size()).size());
+    b.view.resize(aligned(context, context.opset(), extents(b.view), a.view.size()).size());
     const Extents of_a = extents(a.view), of_b = extents(b.view);
     Extents y(std::max(of_a.size(), of_b.size()), 1);
     for (const Extents* its : {&of_a, &of_b})

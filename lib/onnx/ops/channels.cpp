@@ -121,19 +121,19 @@ DynamicValue as_value(NodeContext& context, std::size_t input, const DynamicValu
 }  // namespace
 
 void import_concat(NodeContext& context) {
-  const Attributes& node = context.attributes();
   std::size_t computed = 0, constants = 0;  // the first that is computed
   for (std::size_t i = context.inputs(); i-- > 0;) context.is_constant(i) ? ++constants : computed = i;
-  const std::size_t rank = context.viewed(computed).view.size(), along = axis_of(node, node.integer("axis", 1), rank);
+  const std::size_t rank = context.viewed(computed).view.size(),
+                    along = axis_of(context, context.integer("axis", 1), rank);
   if (constants == 0 && takes_last_layer(context, along, rank)) return;
   std::vector<DynamicValue> x;
   for (std::size_t i = 0; i < context.inputs(); ++i) {
     const std::string name = context.name() + ".constant" + std::to_string(i);
     x.push_back(context.is_constant(i) ? as_value(context, i, context.dynamic(computed), name) : context.dynamic(i));
     Extents others = extents(x[i].view), firsts = extents(x[0].view);
-    if (others.size() != rank) node.invalid("joins values of different rank");
+    if (others.size() != rank) context.invalid("joins values of different rank");
     others[along] = firsts[along];
-    if (others != firsts) node.invalid("joins " + text(extents(x[0].view)) + " and " + text(extents(x[i].view)));
+    if (others != firsts) context.invalid("joins " + text(extents(x[0].view)) + " and " + text(extents(x[i].view)));
   }
   if (x.size() == 1) return context.result(x[0]);
   const auto operand = [&](std::size_t i) { return context.name() + ".x" + std::to_string(i); };
@@ -189,27 +189,26 @@ DynamicValue part_of(NodeContext& context, const DynamicValue& whole, std::size_
 }
 
 void import_split(NodeContext& context) {
-  const Attributes& node = context.attributes();
   const DynamicValue& x = context.dynamic(0);
-  const std::size_t along = axis_of(node, node.integer("axis", 0), x.view.size());
+  const std::size_t along = axis_of(context, context.integer("axis", 0), x.view.size());
   const std::int64_t whole = extent(x.view[along]);
-  const auto outputs = static_cast<std::int64_t>(node.node().outputs.size());
+  const auto outputs = static_cast<std::int64_t>(context.node().outputs.size());
   const std::optional<Extents> given = context.list("split", 1);
   Extents parts = given.value_or(Extents{});
   const std::int64_t each = (whole + outputs - 1) / outputs;
   for (std::int64_t left = given ? 0 : whole; left > 0; left -= each) parts.push_back(std::min(each, left));
   std::int64_t sum = 0;
   for (const std::int64_t part : parts) {
-    if (part < 0 || part > whole) node.invalid("has a part of " + std::to_string(part));
+    if (part < 0 || part > whole) context.invalid("has a part of " + std::to_string(part));
     sum += part;
   }
   if (static_cast<std::int64_t>(parts.size()) != outputs || sum != whole)
-    node.invalid("splits " + std::to_string(whole) + " into " + text(parts));
+    context.invalid("splits " + std::to_string(whole) + " into " + text(parts));
   const DynamicValue source = x;  // result() may move the value that x refers to
   std::int64_t first = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (context.wanted(i)) {
-      const std::string name = i == 0 ? context.name() : std::string(node.node().outputs[i]);
+      const std::string name = i == 0 ? context.name() : std::string(context.node().outputs[i]);
       context.result(part_of(context, source, along, {first, parts[i], 1}, name), i);
     }
     first += parts[i];
@@ -240,10 +239,9 @@ void import_slice(NodeContext& context) {
 /// A Gather from a computed value takes one element of an axis, elements at equal steps, or everything in order under
 /// other extents (as_strided).
 void import_gather_part(NodeContext& context) {
-  const Attributes& node = context.attributes();
   const DynamicValue x = context.viewed(0);
   const Constant& at = context.constant(1, "its indices");
-  const std::size_t along = axis_of(node, node.integer("axis", 0), x.view.size());
+  const std::size_t along = axis_of(context, context.integer("axis", 0), x.view.size());
   const std::int64_t whole = extent(x.view[along]);
   const auto index = [&](std::int64_t i) {
     const std::int64_t its = to_integer(at.at(i));
@@ -263,7 +261,7 @@ void import_gather_part(NodeContext& context) {
   }
   if (!is_run || at.extents.size() > 1)
     throw Refusal{"it takes a part of a computed value by indices that do not ascend in equal steps: use x[:, a:b]"};
-  if (index(0) < 0 || index(at.count() - 1) >= whole) node.invalid("takes indices beyond " + std::to_string(whole));
+  if (index(0) < 0 || index(at.count() - 1) >= whole) context.invalid("takes indices beyond " + std::to_string(whole));
   if (at.count() == 1 && takes_step(context, along, index(0), !at.extents.empty())) return;
   if (at.count() < whole) y = part_of(context, context.dynamic(0), along, {index(0), at.count(), step}, context.name());
   if (at.extents.empty()) y.view.erase(y.view.begin() + static_cast<std::ptrdiff_t>(along));

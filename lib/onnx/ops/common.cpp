@@ -1,8 +1,9 @@
-// Functions that the operators share: the required order of axes, and numbers in range.
+// Functions that the operators share: the required order of axes, and numbers in range. The table of all operators.
 
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 
 #include "operators.h"
 
@@ -95,7 +96,7 @@ View with_channels(const View& view, std::size_t along, const Shape& shape, std:
 
 int narrow(const NodeContext& context, std::int64_t number, std::int64_t least, std::string_view what) {
   if (number < least || number > std::numeric_limits<int>::max())
-    context.attributes().invalid("has the " + std::string(what) + " " + std::to_string(number));
+    context.invalid("has the " + std::string(what) + " " + std::to_string(number));
   return static_cast<int>(number);
 }
 
@@ -108,6 +109,20 @@ double limit_of(const NodeContext& context, std::size_t input, const std::string
   const Constant& number = context.constant(input, what);
   if (number.count() != 1) throw Refusal{what + " has " + text(number.extents) + " numbers: only one is read"};
   return text_number(number.at(0));
+}
+
+const OperatorRow* find_operator(std::string_view op_type) {
+  static const std::map<std::string_view, OperatorRow> all = [] {
+    std::map<std::string_view, OperatorRow> found;
+    for (const auto operators : {arithmetic_operators, channel_operators, conv_operators, elementwise_operators,
+                                 linear_operators, lrn_operators, normalisation_operators, pool_operators,
+                                 resize_operators, sequence_operators, shape_operators})
+      for (const OperatorRow& row : operators())
+        for (const std::string_view name : row.op_types) found.emplace(name, row);
+    return found;
+  }();
+  const auto found = all.find(op_type);
+  return found == all.end() ? nullptr : &found->second;
 }
 
 }  // namespace lamina::onnx

@@ -21,7 +21,7 @@ bool is_blur(const NodeContext& context, const Constant& w, int groups) {
 void demand_extents(const NodeContext& context, const Constant& w) {
   const Extents x = context.extents(0);
   if (x.size() < 3 || x.size() != w.extents.size())
-    context.attributes().invalid("has an input of " + text(x) + " and weights of " + text(w.extents));
+    context.invalid("has an input of " + text(x) + " and weights of " + text(w.extents));
   demand_planes(x.size());
 }
 
@@ -31,8 +31,7 @@ Bias bias_of(NodeContext& context, const Extents& result) {
   if (context.has(2)) {
     const Constant& b = context.constant(2, "its bias");
     if (b.count() != result[1])
-      context.attributes().invalid("has a bias of " + text(b.extents) + " for " + std::to_string(result[1]) +
-                                   " channels");
+      context.invalid("has a bias of " + text(b.extents) + " for " + std::to_string(result[1]) + " channels");
     bias = {context.numbers(b), {context.input_name(2)}};
     drop_zeros(context, bias.values, 2);
   }
@@ -61,8 +60,8 @@ void append_convolution(NodeContext& context, const DynamicValue& x, Value image
 }
 
 void import_conv(NodeContext& context) {
-  const Attributes& node = context.attributes();
-  const bool own = context.padded(0).padding && context.padded(0).padding->op.value == 0 && auto_pad_of(node).empty();
+  const bool own =
+      context.padded(0).padding && context.padded(0).padding->op.value == 0 && auto_pad_of(context).empty();
   const Constant& w = context.constant(1, "its weights");
   demand_extents(context, w);
   const Extents kernel(w.extents.begin() + 2, w.extents.end());
@@ -70,10 +69,10 @@ void import_conv(NodeContext& context) {
   const DynamicValue& x = fuses ? context.padded(0) : context.dynamic(0);
   Value image = as_image(context, x);
   const int channels = narrow(context, w.extents[0], 1, "number of channels");
-  const int groups = narrow(context, node.integer("group", 1), 1, "group");
+  const int groups = narrow(context, context.integer("group", 1), 1, "group");
   if (element_count({w.extents[1], groups}) != image.shape().c || channels % groups != 0 || w.count() == 0)
-    node.invalid("has weights of " + text(w.extents) + ", " + std::to_string(groups) + " groups, and an input of " +
-                 text(extents(x.view)));
+    context.invalid("has weights of " + text(w.extents) + ", " + std::to_string(groups) + " groups, and an input of " +
+                    text(extents(x.view)));
   Windows windows = windows_of(context, x, kernel);
   if (!have_equal_pads(windows)) image = with_equal_pads(context, image, windows);
   for (const Windows::Along& a : windows.along) narrow(context, a.begin, 0, "pad");
@@ -85,14 +84,13 @@ void import_conv(NodeContext& context) {
 
 /// The windows that spread the elements of x, `count` the extent of the result, and the op's output_pad.
 std::pair<Windows, Size> spread_windows(NodeContext& context, const Extents& x, const Extents& kernel) {
-  const Attributes& node = context.attributes();
   const std::size_t axes = kernel.size();
-  Windows windows = stated_windows(node, x, kernel);
-  const Extents padding = window_numbers(node, "output_padding", 0, axes, 0);
-  Extents wanted = node.integers("output_shape").value_or(Extents{});
+  Windows windows = stated_windows(context, x, kernel);
+  const Extents padding = window_numbers(context, "output_padding", 0, axes, 0);
+  Extents wanted = context.integers("output_shape").value_or(Extents{});
   if (wanted.size() == axes + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
-  if (!wanted.empty() && wanted.size() != axes) node.invalid("has an output_shape of " + text(wanted));
-  const std::string automatic = auto_pad_of(node);
+  if (!wanted.empty() && wanted.size() != axes) context.invalid("has an output_shape of " + text(wanted));
+  const std::string automatic = auto_pad_of(context);
   Size output_pad = 0;
   for (std::size_t i = 0; i < axes; ++i) {
     Windows::Along& a = windows[i];
@@ -117,17 +115,16 @@ std::pair<Windows, Size> spread_windows(NodeContext& context, const Extents& x, 
 }
 
 void import_conv_transpose(NodeContext& context) {
-  const Attributes& node = context.attributes();
   const DynamicValue& x = context.dynamic(0);
   const Constant& w = context.constant(1, "its weights");
   const Extents own = extents(x.view);
   demand_extents(context, w);
   const Value image = as_image(context, x);
-  const int groups = narrow(context, node.integer("group", 1), 1, "group");
+  const int groups = narrow(context, context.integer("group", 1), 1, "group");
   const int channels = narrow(context, element_count({w.extents[1], groups}).value_or(0), 1, "number of channels");
   if (w.extents[0] != image.shape().c || image.shape().c % groups != 0 || w.count() == 0)
-    node.invalid("has weights of " + text(w.extents) + ", " + std::to_string(groups) + " groups, and an input of " +
-                 text(own));
+    context.invalid("has weights of " + text(w.extents) + ", " + std::to_string(groups) + " groups, and an input of " +
+                    text(own));
   const auto [windows, output_pad] = spread_windows(context, own, Extents(w.extents.begin() + 2, w.extents.end()));
   const ConvTranspose op{.channels = channels, .kernel = 1, .output_pad = output_pad, .groups = groups};
   append_convolution(context, x, image, op, windows, {context.input_name(1)});

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "lib/onnx/folding.h"
 #include "operators.h"
 
 namespace lamina::onnx {
@@ -27,19 +26,18 @@ double about(double number, double exact) { return is_about(number, exact) ? exa
 /// The functions with an attribute alpha.
 template <Of function>
 void import_with_alpha(NodeContext& context) {
-  const Attributes& its = context.attributes();
-  const std::string_view op = its.node().op_type;
+  const std::string_view op = context.node().op_type;
   const bool is_selu = op == "Selu";
   const double usual = op == "LeakyRelu" ? 0.01 : is_selu ? selu_alpha : 1;
-  const double alpha = about(its.number("alpha", usual), usual);
-  const double scale = about(its.number("gamma", is_selu ? selu_scale : 1), is_selu ? selu_scale : 1);
+  const double alpha = about(context.number("alpha", usual), usual);
+  const double scale = about(context.number("gamma", is_selu ? selu_scale : 1), is_selu ? selu_scale : 1);
   if (alpha < 0 || scale < 0 || (function == Of::celu && alpha == 0))
     throw Refusal{"its alpha or gamma is below 0, or a Celu's alpha is 0: use a positive one"};
   context.result_of(Pointwise{function, alpha, function == Of::elu ? scale : 0}, context.dynamic(0));
 }
 
 void import_gelu(NodeContext& context) {
-  const bool by_tanh = context.attributes().text("approximate", "none") == "tanh";
+  const bool by_tanh = context.text("approximate", "none") == "tanh";
   context.result_of(Pointwise{by_tanh ? Of::gelu_tanh : Of::gelu}, context.dynamic(0));
 }
 
@@ -54,8 +52,8 @@ void import_sigmoid(NodeContext& context) {
 void fuse_threshold(NodeContext& context) {
   const std::string_view x = context.input_name(0);
   for (const NodeContext& other : context.siblings(0)) {
-    const bool is_condition = other.attributes().node().op_type == "Greater" && other.inputs() == 2 &&
-                              other.input_name(0) == x && other.is_constant(1);
+    const bool is_condition =
+        other.node().op_type == "Greater" && other.inputs() == 2 && other.input_name(0) == x && other.is_constant(1);
     if (is_condition && other.constant(1).count() == 1 && other.constant(1).at(0) >= 20 &&
         context.fuse_chain({{.op_type = "Where", .with = x, .side = &other}}))
       return;
@@ -72,8 +70,8 @@ void import_softplus(NodeContext& context) {
 void import_hard_sigmoid(NodeContext& context) {
   constexpr double sixth = 1.0 / 6;
   context.dynamic(0);
-  const double alpha = about(context.attributes().number("alpha", 0.2), sixth);
-  const double beta = context.attributes().number("beta", 0.5);
+  const double alpha = about(context.number("alpha", 0.2), sixth);
+  const double beta = context.number("beta", 0.5);
   const bool is_swish =
       alpha == sixth && beta == 0.5 && context.fuse_chain({{.op_type = "Mul", .with = context.input_name(0)}});
   context.result_of(is_swish ? Pointwise{Of::hard_swish} : Pointwise{Of::hard_sigmoid, alpha, beta},
@@ -95,7 +93,7 @@ void clip(NodeContext& context, std::size_t operand, double low, double high) {
 
 void import_clip(NodeContext& context) {
   const auto limit = [&](const char* name, std::size_t input, double otherwise) {
-    if (context.opset() < 11) return context.attributes().number(name, otherwise);
+    if (context.opset() < 11) return context.number(name, otherwise);
     return context.has(input) ? limit_of(context, input, std::string("its limit ") + name) : otherwise;
   };
   clip(context, 0, limit("min", 1, -infinity), limit("max", 2, infinity));
@@ -105,7 +103,7 @@ void import_clip(NodeContext& context) {
 void import_limit(NodeContext& context) {
   bool any_constant = context.inputs() < 2;
   for (std::size_t i = 0; i < context.inputs(); ++i) any_constant = any_constant || context.is_constant(i);
-  const bool is_max = context.attributes().node().op_type == "Max";
+  const bool is_max = context.node().op_type == "Max";
   if (!any_constant) return join_all(context, is_max ? BinaryFunction::maximum : BinaryFunction::minimum);
   double limit = is_max ? -infinity : infinity;
   std::optional<std::size_t> operand;

@@ -11,7 +11,7 @@ using Link = NodeContext::Link;
 
 /// Whether the node is x times the number; a division counts.
 bool multiplies_by(const NodeContext& node, std::string_view x, double number) {
-  const std::string_view op = node.attributes().node().op_type;
+  const std::string_view op = node.node().op_type;
   if (node.inputs() != 2 || (op != "Mul" && op != "Div")) return false;
   const std::size_t at = op == "Mul" && node.is_constant(0) ? 0 : 1;
   return node.is_constant(at) && node.input_name(1 - at) == x && node.constant(at).count() == 1 &&
@@ -29,7 +29,7 @@ bool fuse_from(NodeContext& start, std::string_view x, const NodeContext* half) 
                 : start.fuse_chain({links..., factor, {"Mul", 0.5}}) ||
                       start.fuse_chain({links..., {"Mul", 0.5}, factor});
   };
-  const std::string_view op = start.attributes().node().op_type;
+  const std::string_view op = start.node().op_type;
   const auto is_cube = [&] { return op == "Pow" && start.is_constant(1) && limit_of(start, 1, "its exponent") == 3; };
   Op gelu = Pointwise{lamina::Function::gelu_tanh};
   if (multiplies_by(start, x, std::numbers::sqrt2 / 2)) {

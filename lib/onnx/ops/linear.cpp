@@ -29,8 +29,7 @@ DynamicValue append_product(NodeContext& context, DynamicValue x, const Product&
   Shape shape = x.value.shape();
   const std::size_t last = x.view.size() - 1;
   Extents result = extents(x.view);
-  if (result[last] != inputs)
-    context.attributes().invalid("multiplies " + text(result) + " by " + text(product.w.extents));
+  if (result[last] != inputs) context.invalid("multiplies " + text(result) + " by " + text(product.w.extents));
   result[last] = product.outputs();
   const int outputs = narrow(context, product.outputs(), 1, "number of outputs");
   context.consume_budget(inputs);  // for `columns`
@@ -63,16 +62,15 @@ DynamicValue append_product(NodeContext& context, DynamicValue x, const Product&
 }
 
 void import_gemm(NodeContext& context) {
-  const Attributes& node = context.attributes();
   DynamicValue x = context.dynamic(0);
   const Constant& w = context.constant(1, "its second factor");
   if (x.view.size() != 2 || w.extents.size() != 2 || w.count() == 0)
-    node.invalid("multiplies " + text(extents(x.view)) + " by " + text(w.extents));
-  if (node.integer("transA", 0) != 0) std::swap(x.view[0], x.view[1]);
+    context.invalid("multiplies " + text(extents(x.view)) + " by " + text(w.extents));
+  if (context.integer("transA", 0) != 0) std::swap(x.view[0], x.view[1]);
   Product product{.w = w,
-                  .transposed = node.integer("transB", 0) != 0,
+                  .transposed = context.integer("transB", 0) != 0,
                   .name = context.input_name(1),
-                  .scale = node.number("alpha", 1)};
+                  .scale = context.number("alpha", 1)};
   Bias bias;
   const bool adds_running = context.has(2) && !context.is_constant(2);
   if (context.has(2) && !adds_running) {
@@ -84,12 +82,12 @@ void import_gemm(NodeContext& context) {
     context.consume_budget(product.outputs());
     bias.source.value = context.input_name(2);
     for (std::int64_t k = 0; k < product.outputs(); ++k)
-      bias.values.push_back(node.number("beta", 1) * c.at(c.count() == 1 ? 0 : k));
+      bias.values.push_back(context.number("beta", 1) * c.at(c.count() == 1 ? 0 : k));
     drop_zeros(context, bias.values, 2);
   }
   if (!adds_running) return context.result(append_product(context, x, product, std::move(bias), context.name()));
   product.fuses = false;
-  if (node.number("beta", 1) != 1) throw Refusal{"it scales what it adds: use torch.addmm with beta=1"};
+  if (context.number("beta", 1) != 1) throw Refusal{"it scales what it adds: use torch.addmm with beta=1"};
   const DynamicValue& added = context.dynamic(2);
   const std::string name = context.name();
   DynamicValue y = append_product(context, x, product, {}, name + ".product");
@@ -110,7 +108,7 @@ void multiply_by_vector(NodeContext& context) {
   if (rank < 2 || of_b.size() != rank || (of_a[last - 1] != 1 && of_b[last] != 1))
     throw Refusal{
         "both its factors are computed, and neither is a row or a column: only a constant second one is read"};
-  if (of_a[last] != of_b[last - 1]) context.attributes().invalid("multiplies " + text(of_a) + " by " + text(of_b));
+  if (of_a[last] != of_b[last - 1]) context.invalid("multiplies " + text(of_a) + " by " + text(of_b));
   std::swap(b.view[last - 1], b.view[last]);
   const DynamicValue products =
       joined(context, BinaryFunction::multiply, a, std::move(b), context.name() + ".products");
@@ -129,7 +127,7 @@ void import_matmul(NodeContext& context) {
   const DynamicValue& x = context.dynamic(0);
   const Constant& w = context.constant(1, "its second factor");
   if (x.view.empty() || w.extents.empty() || w.count() == 0)
-    context.attributes().invalid("multiplies " + text(extents(x.view)) + " by " + text(w.extents));
+    context.invalid("multiplies " + text(extents(x.view)) + " by " + text(w.extents));
   if (x.view.size() < 2 || w.extents.size() != 2)
     throw Refusal{"a product of " + text(extents(x.view)) + " and " + text(w.extents) +
                   " is not supported: only rows by one constant matrix are"};

@@ -21,21 +21,20 @@ bool is_product_alone(const Squares& s) { return s.size == 0 && s.before + s.aft
 }  // namespace
 
 void import_lrn(NodeContext& context) {
-  const Attributes& node = context.attributes();
   const DynamicValue& given = context.dynamic(0);
   const DynamicValue x = in_order(context, given, usual_labels(given.view.size()), context.name() + ".x");
-  const int size = narrow(context, node.integer("size", 0), 1, "size");
+  const int size = narrow(context, context.integer("size", 0), 1, "size");
   if (size % 2 == 0)
     throw Refusal{"its size " + std::to_string(size) + " is even: use nn.LocalResponseNorm of an odd size"};
   context.result_of(Lrn{.size = size,
-                        .alpha = node.number("alpha", 0.0001),
-                        .beta = node.number("beta", 0.75),
-                        .k = node.number("bias", 1)},
+                        .alpha = context.number("alpha", 0.0001),
+                        .beta = context.number("beta", 0.75),
+                        .k = context.number("bias", 1)},
                     x);
 }
 
 bool squared(NodeContext& context) {
-  if (context.attributes().node().op_type != "Mul" || context.inputs() != 2) return false;
+  if (context.node().op_type != "Mul" || context.inputs() != 2) return false;
   const DynamicValue &a = context.pending(0), &b = context.pending(1);
   if (a.is_pending() || b.is_pending() || a.value.id() != b.value.id() || a.view != b.view) return false;
   DynamicValue y = a;
@@ -45,7 +44,7 @@ bool squared(NodeContext& context) {
 }
 
 bool divided_by_squares(NodeContext& context) {
-  if (context.attributes().node().op_type != "Div" || context.inputs() != 2) return false;
+  if (context.node().op_type != "Div" || context.inputs() != 2) return false;
   const DynamicValue &x = context.pending(0), &by = context.pending(1);
   if (!by.squares || is_product_alone(*by.squares)) return false;
   const Squares& s = *by.squares;
@@ -63,7 +62,7 @@ bool squares_and_number(NodeContext& context, std::size_t at) {
   Squares& s = *y.squares;
   if (is_product_alone(s)) return false;
   const Constant& constant = context.constant(at, "its operand");
-  const std::string_view op = context.attributes().node().op_type;
+  const std::string_view op = context.node().op_type;
   if (constant.count() != 1 || constant.extents.size() > y.view.size() || s.exponent || s.size == 0) refuse();
   const double number = as_written(static_cast<float>(constant.at(0)));
   if (op == "Mul") {
@@ -102,12 +101,11 @@ bool mean_of_squares(NodeContext& context) {
   DynamicValue y = context.pending(0);
   Squares& s = *y.squares;
   if (is_product_alone(s)) return false;
-  const Attributes& node = context.attributes();
   const auto all = [&](const char* name, std::int64_t number) {
-    return all_are(node.integers(name).value_or(Extents{}), number);
+    return all_are(context.integers(name).value_or(Extents{}), number);
   };
-  const Extents kernel = node.integers("kernel_shape").value_or(Extents{});
-  const std::string automatic = auto_pad_of(node);
+  const Extents kernel = context.integers("kernel_shape").value_or(Extents{});
+  const std::string automatic = auto_pad_of(context);
   if (kernel.size() + 2 != y.view.size() || s.size != 0 || s.scale != 1 || s.shift != 0 || !all("strides", 1) ||
       !all("pads", 0) || !all("dilations", 1) || (!automatic.empty() && automatic != "VALID"))
     refuse();

@@ -9,9 +9,9 @@ namespace {
 
 /// Whether a BatchNormalization normalises by the batch. Opsets 7 to 13 state it by further outputs.
 bool is_by_batch(const NodeContext& context) {
-  const NodeMessage& node = context.attributes().node();
-  if (context.opset() >= 14) return context.attributes().integer("training_mode", 0) != 0;
-  if (context.opset() < 7) return context.attributes().integer("is_test", 0) == 0;
+  const NodeMessage& node = context.node();
+  if (context.opset() >= 14) return context.integer("training_mode", 0) != 0;
+  if (context.opset() < 7) return context.integer("is_test", 0) == 0;
   return std::any_of(node.outputs.begin() + 1, node.outputs.end(),
                      [](std::string_view output) { return !output.empty(); });
 }
@@ -19,7 +19,6 @@ bool is_by_batch(const NodeContext& context) {
 /// ONNX's momentum is the part of the running statistics that is kept, ours is the part that is new. In training ONNX's
 /// running variance takes the biased variance of the batch, ours the unbiased one.
 void import_batch_norm(NodeContext& context) {
-  const Attributes& node = context.attributes();
   DynamicValue x = context.dynamic(0);
   Shape shape = x.value.shape();
   if (x.view.size() < 2) refuse_input(x, "whose channels are not its second axis");
@@ -31,7 +30,7 @@ void import_batch_norm(NodeContext& context) {
     throw Refusal{
         "it normalises by the batch also in inference: export net.eval(), or read it with OnnxOptions::training"};
   }
-  if (context.opset() < 9 && node.integer("spatial", 1) == 0)
+  if (context.opset() < 9 && context.integer("spatial", 1) == 0)
     throw Refusal{"it normalises each pixel (spatial 0): use one scale for each channel, as nn.BatchNorm2d has"};
   context.only_output("export net.eval()");
   const Extents result = extents(x.view);
@@ -41,13 +40,13 @@ void import_batch_norm(NodeContext& context) {
   for (std::size_t i = 0; i < 4; ++i) {
     const Constant& constant = context.constant(i + 1, names[i]);
     if (constant.count() != channels)
-      node.invalid("has " + text(constant.extents) + " as " + names[i] + " for " + std::to_string(channels) +
-                   " channels");
+      context.invalid("has " + text(constant.extents) + " as " + names[i] + " for " + std::to_string(channels) +
+                      " channels");
     numbers[i] = context.numbers(constant);
   }
   const ElementType type = context.constant(1, names[0]).type;
-  const double momentum = std::clamp(as_written(static_cast<float>(1 - node.number("momentum", 0.9))), 0.0, 1.0);
-  const Value y = context.result_of(BatchNorm{.epsilon = node.number("epsilon", 1e-5), .momentum = momentum}, x);
+  const double momentum = std::clamp(as_written(static_cast<float>(1 - context.number("momentum", 0.9))), 0.0, 1.0);
+  const Value y = context.result_of(BatchNorm{.epsilon = context.number("epsilon", 1e-5), .momentum = momentum}, x);
   constexpr const char* parts[] = {"weight", "bias", "running_mean", "running_var"};
   for (std::size_t i = 0; i < 4; ++i)
     context.weights(y, parts[i], {channels}, std::move(numbers[i]), type, {context.input_name(i + 1)});
@@ -62,9 +61,8 @@ View joined(const View& view, std::size_t first) {
 /// Appends a norm with its scale and shift. Each has `count` numbers, one for each of as many groups of channels.
 template <class Norm>
 void append_norm(NodeContext& context, Norm op, const DynamicValue& x, std::int64_t count) {
-  const Attributes& node = context.attributes();
   const std::int64_t channels = x.value.shape().c;
-  op.epsilon = node.number("epsilon", 1e-5);
+  op.epsilon = context.number("epsilon", 1e-5);
   op.affine = false;
   std::vector<double> numbers[2] = {{}, std::vector<double>(static_cast<std::size_t>(channels), 0)};
   constexpr const char *names[] = {"its scale", "its bias"}, *parts[] = {"weight", "bias"};
@@ -73,7 +71,7 @@ void append_norm(NodeContext& context, Norm op, const DynamicValue& x, std::int6
     if (i == 1 && !context.has(2)) continue;
     const Constant& constant = context.constant(i + 1, names[i]);
     if (constant.count() != count)
-      node.invalid("has " + text(constant.extents) + " as " + names[i] + " for " + std::to_string(count));
+      context.invalid("has " + text(constant.extents) + " as " + names[i] + " for " + std::to_string(count));
     numbers[i] = context.numbers(constant);
     op.affine = op.affine || constant.origin != Origin::number || !all_are(numbers[i], i == 0 ? 1.0 : 0.0);
     if (count == channels) {
@@ -104,9 +102,9 @@ void append_norm(NodeContext& context, Norm op, const DynamicValue& x, std::int6
 void import_group_norm(NodeContext& context) {
   const DynamicValue& x = context.dynamic(0);
   const Shape shape = x.value.shape();
-  const bool by_instance = context.attributes().node().op_type == "InstanceNormalization";
+  const bool by_instance = context.node().op_type == "InstanceNormalization";
   const std::int64_t second = x.view.size() < 2 ? 0 : extent(x.view[1]);
-  const std::int64_t groups = by_instance ? second : context.attributes().integer("num_groups", 0);
+  const std::int64_t groups = by_instance ? second : context.integer("num_groups", 0);
   if (second == 0 || shape.c % second != 0 || (!by_instance && second != shape.c) ||
       x.view[0] != axis(shape.n, shape.image()) || x.view[1] != axis(second, shape.image() / second))
     refuse_input(x, "whose second axis is not its channels or groups of them");
@@ -115,10 +113,9 @@ void import_group_norm(NodeContext& context) {
 }
 
 void import_layer_norm(NodeContext& context) {
-  const Attributes& node = context.attributes();
   const DynamicValue& x = context.dynamic(0);
   const Shape shape = x.value.shape();
-  const std::size_t first = axis_of(node, node.integer("axis", -1), x.view.size());
+  const std::size_t first = axis_of(context, context.integer("axis", -1), x.view.size());
   context.only_output("use the normalised value alone");
   if (joined(x.view, first) == View{axis(shape.c, shape.plane())}) return append_norm(context, LayerNorm{}, x, shape.c);
   if (first + 1 != x.view.size())
@@ -129,27 +126,25 @@ void import_layer_norm(NodeContext& context) {
 
 /// Before opset 13 a Softmax is over all axes from `axis` on, since then along one axis.
 void import_softmax(NodeContext& context) {
-  const Attributes& node = context.attributes();
   const DynamicValue& x = context.dynamic(0);
   const bool from_axis_on = context.opset() < 13;
-  const std::int64_t at = node.integer("axis", from_axis_on ? 1 : -1);
+  const std::int64_t at = context.integer("axis", from_axis_on ? 1 : -1);
   std::vector<char> over(x.view.size(), 0);
   if (!from_axis_on || at != std::ssize(over)) {
-    const std::size_t first = axis_of(node, at, over.size());
+    const std::size_t first = axis_of(context, at, over.size());
     std::fill(over.begin() + static_cast<std::ptrdiff_t>(first),
               from_axis_on ? over.end() : over.begin() + static_cast<std::ptrdiff_t>(first) + 1, 1);
   }
   const WholeAxes its = whole_axes(context, x, over, true);
   const lamina::Axis along = its.channels ? lamina::Axis::channel : its.rows ? lamina::Axis::row : lamina::Axis::column;
-  context.result_of(Softmax{.axis = along, .log = node.node().op_type == "LogSoftmax"}, its.x);
+  context.result_of(Softmax{.axis = along, .log = context.node().op_type == "LogSoftmax"}, its.x);
 }
 
 void import_dropout(NodeContext& context) {
-  const Attributes& node = context.attributes();
   const DynamicValue& x = context.dynamic(0);
-  double rate = node.number("ratio", 0.5);
+  double rate = context.number("ratio", 0.5);
   if (context.has(1)) rate = as_written(static_cast<float>(context.number(1, "its ratio")));
-  bool training = context.opset() < 7 && node.integer("is_test", 0) == 0;
+  bool training = context.opset() < 7 && context.integer("is_test", 0) == 0;
   if (context.has(2)) {
     const Constant& mode = context.constant(2, "its training_mode");
     training = mode.count() == 1 && mode.at(0) != 0;

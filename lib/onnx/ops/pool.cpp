@@ -30,8 +30,7 @@ struct Pool {
 };
 
 Pool pool_of(NodeContext& context, const DynamicValue& x) {
-  const Attributes& node = context.attributes();
-  if (x.view.size() < 3) node.invalid("has an input of " + text(extents(x.view)));
+  if (x.view.size() < 3) context.invalid("has an input of " + text(extents(x.view)));
   demand_planes(x.view.size());
   Pool pool{.windows = windows_of(context, x, std::nullopt), .image = as_image(context, x), .view = {}};
   Extents result = extents(x.view);
@@ -97,7 +96,7 @@ void import_max_pool(NodeContext& context) {
   constexpr double lowest = -std::numeric_limits<double>::infinity();
   context.only_output("use return_indices=False");
   const std::optional<Padding> padding = context.padded(0).padding;
-  const bool own = padding && padding->op.value == lowest && takes_over_pads(context.attributes());
+  const bool own = padding && padding->op.value == lowest && takes_over_pads(context);
   const DynamicValue& x = own ? context.padded(0) : context.dynamic(0);
   Pool pool = pool_of(context, x);
   std::optional<Rounding> rounding = equal_pads(pool.windows);
@@ -110,13 +109,12 @@ void import_max_pool(NodeContext& context) {
 
 void import_average_pool(NodeContext& context) {
   if (mean_of_squares(context)) return;
-  const Attributes& node = context.attributes();
-  bool counted = node.integer("count_include_pad", 0) != 0;
+  bool counted = context.integer("count_include_pad", 0) != 0;
   // The zeros of a Pad count in the mean, those of the pool's own pads only with count_include_pad.
-  const Extents own = node.integers("pads").value_or(Extents{});
+  const Extents own = context.integers("pads").value_or(Extents{});
   const bool pads = std::any_of(own.begin(), own.end(), [](std::int64_t pad) { return pad != 0; });
   const std::optional<Padding> padding = context.padded(0).padding;
-  const bool fuses = padding && padding->op.value == 0 && (!pads || counted) && takes_over_pads(node);
+  const bool fuses = padding && padding->op.value == 0 && (!pads || counted) && takes_over_pads(context);
   const DynamicValue& x = fuses ? context.padded(0) : context.dynamic(0);
   counted = counted || fuses;
   Pool pool = pool_of(context, x);
@@ -145,18 +143,17 @@ void import_average_pool(NodeContext& context) {
 }
 
 void import_global_pool(NodeContext& context) {
-  const ReduceBy by = context.attributes().node().op_type == "GlobalMaxPool" ? ReduceBy::max : ReduceBy::mean;
+  const ReduceBy by = context.node().op_type == "GlobalMaxPool" ? ReduceBy::max : ReduceBy::mean;
   const DynamicValue& x = context.dynamic(0);
   std::vector<char> over(x.view.size(), 1);
-  if (over.size() < 3) context.attributes().invalid("has an input of " + text(context.extents(0)));
+  if (over.size() < 3) context.invalid("has an input of " + text(context.extents(0)));
   over[0] = over[1] = 0;
   context.result(reduce(context, whole_axes(context, x, over, false), over, by, context.name(), true));
 }
 
 /// A mean, a sum or a maximum, or a sum of a function of each element, of which ReduceL2 is the root.
 void import_reduce(NodeContext& context) {
-  const Attributes& node = context.attributes();
-  const std::string_view op = node.node().op_type;
+  const std::string_view op = context.node().op_type;
   const DynamicValue& x = context.dynamic(0);
   const std::vector<char> over = context.reduced_axes(x.view.size());
   WholeAxes its = whole_axes(context, x, over, false);
@@ -167,7 +164,7 @@ void import_reduce(NodeContext& context) {
   const ReduceBy by = op == "ReduceMean" ? ReduceBy::mean : op == "ReduceMax" ? ReduceBy::max : ReduceBy::sum;
   const bool root = op == "ReduceL2";
   DynamicValue y =
-      reduce(context, its, over, by, context.name() + (root ? ".sum" : ""), node.integer("keepdims", 1) != 0);
+      reduce(context, its, over, by, context.name() + (root ? ".sum" : ""), context.integer("keepdims", 1) != 0);
   if (root) y.value = context.append(Pointwise{lamina::Function::sqrt}, {y.value}, context.name());
   context.result(std::move(y));
 }

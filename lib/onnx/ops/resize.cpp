@@ -31,18 +31,17 @@ struct Rule {
 }
 
 Rule rule_of(NodeContext& context) {
-  const Attributes& node = context.attributes();
-  const bool old = node.node().op_type == "Upsample" || context.opset() < 11;
-  Rule rule{.mode = node.text("mode", "nearest"),
-            .place = node.text("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel"),
-            .rounding = node.text("nearest_mode", old ? "floor" : "round_prefer_floor")};
+  const bool old = context.node().op_type == "Upsample" || context.opset() < 11;
+  Rule rule{.mode = context.text("mode", "nearest"),
+            .place = context.text("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel"),
+            .rounding = context.text("nearest_mode", old ? "floor" : "round_prefer_floor")};
   if (rule.mode != "nearest" && rule.mode != "linear")
     throw Refusal{"its mode is " + rule.mode.substr(0, 20) + ": use nearest or bilinear"};
   if (!is_any_of(rule.place, "half_pixel pytorch_half_pixel align_corners asymmetric")) refuse_place(rule);
   if (!is_any_of(rule.rounding, "floor ceil round_prefer_floor round_prefer_ceil"))
-    node.invalid("has the nearest_mode " + rule.rounding.substr(0, 20));
-  if (node.integer("antialias", 0) != 0) throw Refusal{"it averages against aliasing: use antialias=False"};
-  if (node.text("keep_aspect_ratio_policy", "stretch") != "stretch")
+    context.invalid("has the nearest_mode " + rule.rounding.substr(0, 20));
+  if (context.integer("antialias", 0) != 0) throw Refusal{"it averages against aliasing: use antialias=False"};
+  if (context.text("keep_aspect_ratio_policy", "stretch") != "stretch")
     throw Refusal{"its extents follow from the aspect ratio: give them as they are"};
   return rule;
 }
@@ -82,34 +81,34 @@ struct Target {
 };
 
 Target target_of(NodeContext& context, const DynamicValue& x) {
-  const Attributes& node = context.attributes();
-  const bool upsamples = node.node().op_type == "Upsample";
+  const bool upsamples = context.node().op_type == "Upsample";
   const std::size_t scales = upsamples || context.opset() < 11 ? 1 : 2, sizes = 3;
   Target target{.extents = extents(x.view), .factors = std::vector<double>(x.view.size(), 1)};
   std::vector<std::size_t> axes;
-  for (const std::int64_t axis : node.integers("axes").value_or(Extents{}))
-    axes.push_back(axis_of(node, axis, x.view.size()));
-  for (std::size_t i = 0; i < x.view.size() && !node.has("axes"); ++i) axes.push_back(i);
+  for (const std::int64_t axis : context.integers("axes").value_or(Extents{}))
+    axes.push_back(axis_of(context, axis, x.view.size()));
+  for (std::size_t i = 0; i < x.view.size() && !context.has("axes"); ++i) axes.push_back(i);
   const bool by_sizes = scales == 2 && context.has(sizes);
   Constant its{.extents = {}, .values = {}};
   if (by_sizes || context.has(scales)) {
     its = context.constant(by_sizes ? sizes : scales, by_sizes ? "its sizes" : "its scales");
   } else {
-    for (const double factor : node.value("scales").numbers) its.values.push_back(factor);  // Upsample before opset 9
+    for (const double factor : context.value("scales").numbers)
+      its.values.push_back(factor);  // Upsample before opset 9
     its.extents = {static_cast<std::int64_t>(its.values.size())};
   }
   if (its.count() != static_cast<std::int64_t>(axes.size()))
-    node.invalid("has " + std::to_string(its.count()) + " factors or sizes for " + std::to_string(axes.size()) +
-                 " axes");
-  Extents whole = by_sizes ? node.list(its) : Extents{};
+    context.invalid("has " + std::to_string(its.count()) + " factors or sizes for " + std::to_string(axes.size()) +
+                    " axes");
+  Extents whole = by_sizes ? context.list(its) : Extents{};
   // The file's batch may be among the sizes. Other extents differ from those of x.
-  if (by_sizes && !its.of_extents && !node.has("axes")) whole[0] = context.with_batch(x, {whole[0], -1})[0];
+  if (by_sizes && !its.of_extents && !context.has("axes")) whole[0] = context.with_batch(x, {whole[0], -1})[0];
   for (std::size_t i = 0; i < axes.size(); ++i) {
     std::int64_t& extent = target.extents[axes[i]];
     double& factor = target.factors[axes[i]];
     const auto from = static_cast<double>(extent);
     factor = by_sizes ? static_cast<double>(whole[i]) / from : its.at(static_cast<std::int64_t>(i));
-    if (!(factor > 0 && factor * from < 0x1p31)) node.invalid("has a factor of " + std::to_string(factor));
+    if (!(factor > 0 && factor * from < 0x1p31)) context.invalid("has a factor of " + std::to_string(factor));
     extent = by_sizes ? whole[i] : to_integer(std::floor(factor * from * (1 + nearly)));
   }
   return target;

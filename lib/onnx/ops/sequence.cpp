@@ -107,30 +107,29 @@ Value append_recurrent(NodeContext& context, const Recurrence& its, Steps steps)
 }
 
 void import_recurrent(NodeContext& context) {
-  const Attributes& node = context.attributes();
   DynamicValue x = context.dynamic(0);
-  const bool gru = node.node().op_type == "GRU", images_first = node.integer("layout", 0) != 0;
+  const bool gru = context.node().op_type == "GRU", images_first = context.integer("layout", 0) != 0;
   Shape shape = x.value.shape();
   const Extents own = extents(x.view);
   // The steps are rows, or the columns of one row.
   const std::size_t images = images_first ? 0 : 1, steps = images_first ? 1 : 0;
-  if (own.size() != 3) node.invalid("has an input of " + text(own));
+  if (own.size() != 3) context.invalid("has an input of " + text(own));
   if ((shape.w != 1 && shape.h != 1) || x.view[images] != axis(shape.n, shape.image()) ||
       x.view[steps] != axis(shape.plane(), 1) || x.view[2] != axis(shape.c, shape.plane())) {
     x = in_order(context, x, images_first ? "nhc" : "hnc", context.name() + ".x");
     shape = x.value.shape();
   }
-  const std::string direction = node.text("direction", "forward");
+  const std::string direction = context.text("direction", "forward");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
-    node.invalid("has the direction " + direction.substr(0, 20));
+    context.invalid("has the direction " + direction.substr(0, 20));
   const std::int64_t directions = direction == "bidirectional" ? 2 : 1;
   const Constant &w = context.constant(1, "its weights"), &r = context.constant(2, "its recurrent weights");
   const std::int64_t hidden = r.extents.empty() ? 0 : r.extents.back(), rows = (gru ? 3 : 4) * hidden;
   if (hidden < 1 || hidden > (1 << 24) || w.extents != Extents{directions, rows, own[2]} ||
       r.extents != Extents{directions, rows, hidden})
-    node.invalid("has weights of " + text(w.extents) + " and " + text(r.extents) + " for an input of " + text(own));
+    context.invalid("has weights of " + text(w.extents) + " and " + text(r.extents) + " for an input of " + text(own));
   if (context.has(3) && context.constant(3, "its bias").extents != Extents{directions, 2 * rows})
-    node.invalid("has a bias of " + text(context.constant(3).extents));
+    context.invalid("has a bias of " + text(context.constant(3).extents));
   if (context.has(4) &&
       !all_are(context.constant(4, "the lengths of its sequences").values, static_cast<double>(own[steps])))
     throw Refusal{"its sequences differ in length: export the model without pack_padded_sequence"};
@@ -139,10 +138,10 @@ void import_recurrent(NodeContext& context) {
     demand_zeros(context, 6, "its initial c");
     demand_zeros(context, 7, "its peephole weights");
   }
-  if (node.has("clip")) throw Refusal{"it clips its cells: export it without a clip, as nn.LSTM and nn.GRU are"};
-  if (node.integer("input_forget", 0) != 0)
+  if (context.has("clip")) throw Refusal{"it clips its cells: export it without a clip, as nn.LSTM and nn.GRU are"};
+  if (context.integer("input_forget", 0) != 0)
     throw Refusal{"it couples input and forget gates: use nn.LSTM, which has both"};
-  if (gru && node.integer("linear_before_reset", 0) == 0)
+  if (gru && context.integer("linear_before_reset", 0) == 0)
     throw Refusal{
         "its r multiplies h before the product (linear_before_reset = 0): use nn.GRU, whose r multiplies after"};
   if (!gru && context.wanted(2))
@@ -152,7 +151,7 @@ void import_recurrent(NodeContext& context) {
                        .x = x,
                        .hidden = hidden,
                        .features = own[2],
-                       .gates = gates_of(node, static_cast<std::size_t>(directions), gru ? 2 : 3),
+                       .gates = gates_of(context, static_cast<std::size_t>(directions), gru ? 2 : 3),
                        .reverse = direction == "reverse"};
   const auto append = [context, its](Steps wanted) mutable { return append_recurrent(context, its, wanted); };
   const std::int64_t last = directions == 2 ? -1 : its.reverse ? 0 : own[steps] - 1;
@@ -173,7 +172,6 @@ void import_recurrent(NodeContext& context) {
 
 void import_gather(NodeContext& context) {
   if (!context.is_constant(0)) return import_gather_part(context);
-  const Attributes& node = context.attributes();
   const Constant& table = context.constant(0, "its table");
   const DynamicValue ids = context.dynamic(1);
   const Shape shape = ids.value.shape();
@@ -182,7 +180,7 @@ void import_gather(NodeContext& context) {
         "it takes from " + text(table.extents) + " by ids of several axes: nn.Embedding is read for ids of n x steps",
         true};
   }
-  const std::size_t along = axis_of(node, node.integer("axis", 0), table.extents.size());
+  const std::size_t along = axis_of(context, context.integer("axis", 0), table.extents.size());
   if (along != 0)
     throw Refusal{"axis " + std::to_string(along) + " of a table is not supported: take rows, as nn.Embedding does"};
   const std::int64_t rows = table.extents[0], features = table.count() / rows;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "lib/onnx/extents.h"
 #include "operators.h"
 
 namespace lamina::onnx {
@@ -34,7 +33,7 @@ void import_if(NodeContext& context) {
 void import_identity(NodeContext& context) { context.result(DynamicValue(context.pending(0))); }
 
 void import_shape(NodeContext& context) {
-  Constant shape = shape_constant(context.attributes(), extents_of_value(context));
+  Constant shape = shape_constant(context, extents_of_value(context));
   shape.of_extents = true;
   context.result(std::move(shape));
 }
@@ -45,14 +44,13 @@ void import_size(NodeContext& context) {
 }
 
 void import_regroup(NodeContext& context) {
-  const Attributes& node = context.attributes();
-  const bool reshapes = node.node().op_type == "Reshape";
-  std::optional<Extents> list = context.list(list_name(node), 1);
+  const bool reshapes = context.node().op_type == "Reshape";
+  std::optional<Extents> list = context.list(list_name(context), 1);
   DynamicValue x = context.viewed(0);
   const Extents own = extents(x.view);
   if (reshapes && list && (!context.has(1) || !context.constant(1, "its shape").of_extents))
     list = context.with_batch(x, *list);
-  const Extents wanted = regrouped(node, own, list);
+  const Extents wanted = regrouped(context, own, list);
   std::optional<View> view = reshaped(x.view, wanted);
   if (!view && !x.is_pending()) {
     x = in_order(context, x, usual_labels(own.size()), context.name());
@@ -67,7 +65,7 @@ void import_regroup(NodeContext& context) {
 /// Expand makes no node: an axis that it repeats has the stride 0.
 void import_expand(NodeContext& context) {
   DynamicValue x = context.dynamic(0);
-  const Extents wanted = context.attributes().list(context.constant(1, "its shape"));
+  const Extents wanted = context.list(context.constant(1, "its shape"));
   if (wanted.size() > x.view.size()) x.view.insert(x.view.begin(), wanted.size() - x.view.size(), Axis{});
   const Shape shape = x.value.shape();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -75,7 +73,7 @@ void import_expand(NodeContext& context) {
     const std::int64_t own = extent(its);
     const bool is_batch = its == axis(shape.n, shape.image());  // the file's may be another
     if (wanted[i] < 1 || (own != 1 && wanted[i] != 1 && wanted[i] != own && !is_batch))
-      context.attributes().invalid("expands " + text(context.extents(0)) + " to " + text(wanted));
+      context.invalid("expands " + text(context.extents(0)) + " to " + text(wanted));
     if (own == 1 && wanted[i] != 1) its = {{wanted[i], 0}};
   }
   context.result(std::move(x));
@@ -84,22 +82,21 @@ void import_expand(NodeContext& context) {
 void import_transpose(NodeContext& context) {
   DynamicValue x = context.viewed(0);
   View view;
-  for (const std::size_t axis : permutation(context.attributes(), x.view.size())) view.push_back(x.view[axis]);
+  for (const std::size_t axis : permutation(context, x.view.size())) view.push_back(x.view[axis]);
   x.view = view;
   context.result(std::move(x));
 }
 
 /// DepthToSpace and SpaceToDepth: a Reshape, a Transpose and a Reshape.
 void import_blocks(NodeContext& context) {
-  const Attributes& node = context.attributes();
-  if (context.dynamic(0).view.size() != 4) node.invalid("has an input of " + text(context.extents(0)));
+  if (context.dynamic(0).view.size() != 4) context.invalid("has an input of " + text(context.extents(0)));
   const DynamicValue x = in_order(context, context.dynamic(0), "nchw", context.name() + ".x");
   const Shape s = x.value.shape();
-  const std::int64_t b = narrow(context, node.integer("blocksize", 0), 1, "block size");
-  const bool to_space = node.node().op_type == "DepthToSpace";
+  const std::int64_t b = narrow(context, context.integer("blocksize", 0), 1, "block size");
+  const bool to_space = context.node().op_type == "DepthToSpace";
   if (to_space ? s.c % (b * b) != 0 : s.h % b != 0 || s.w % b != 0)
-    node.invalid("has blocks of " + std::to_string(b) + " for " + to_string(s));
-  const bool by_column = node.text("mode", "DCR") == "CRD";
+    context.invalid("has blocks of " + std::to_string(b) + " for " + to_string(s));
+  const bool by_column = context.text("mode", "DCR") == "CRD";
   const Extents split = !to_space   ? Extents{s.n, s.c, s.h / b, b, s.w / b, b}
                         : by_column ? Extents{s.n, s.c / b / b, b, b, s.h, s.w}
                                     : Extents{s.n, b, b, s.c / b / b, s.h, s.w};
@@ -120,27 +117,26 @@ PadBy filling(const NodeContext& context, const std::string& mode) {
   const std::map<std::string_view, PadBy> modes = {
       {"constant", PadBy::value}, {"edge", PadBy::edge}, {"reflect", PadBy::reflect}, {"wrap", PadBy::wrap}};
   const auto found = modes.find(mode);
-  if (found == modes.end()) context.attributes().invalid("has the mode " + mode.substr(0, 20));
+  if (found == modes.end()) context.invalid("has the mode " + mode.substr(0, 20));
   return found->second;
 }
 
 /// A Pad of rows and columns stays pending, for the op that reads the value. Negative pads cut.
 void import_pad(NodeContext& context) {
-  const Attributes& node = context.attributes();
   const std::size_t rank = context.viewed(0).view.size();
-  const std::string mode = node.text("mode", "constant");
+  const std::string mode = context.text("mode", "constant");
   const Extents pads = context.list("pads", 1).value_or(Extents{});
   const std::optional<Extents> given =
-      context.has(3) ? std::optional(node.list(context.constant(3, "its axes"))) : std::nullopt;
+      context.has(3) ? std::optional(context.list(context.constant(3, "its axes"))) : std::nullopt;
   std::vector<std::size_t> axes;
-  for (const std::int64_t axis : given.value_or(Extents{})) axes.push_back(axis_of(node, axis, rank));
+  for (const std::int64_t axis : given.value_or(Extents{})) axes.push_back(axis_of(context, axis, rank));
   for (std::size_t i = 0; !given && i < rank; ++i) axes.push_back(i);
   if (pads.size() != 2 * axes.size())
-    node.invalid("has " + std::to_string(pads.size()) + " pads for " + std::to_string(axes.size()) + " axes");
+    context.invalid("has " + std::to_string(pads.size()) + " pads for " + std::to_string(axes.size()) + " axes");
   constexpr std::int64_t most = 1 << 30;
   if (std::ranges::any_of(pads, [](std::int64_t its) { return its > most || its < -most; }))
-    node.invalid("has pads of " + text(pads));
-  double number = context.opset() < 11 ? node.number("value", 0) : 0;
+    context.invalid("has pads of " + text(pads));
+  double number = context.opset() < 11 ? context.number("value", 0) : 0;
   if (context.has(2)) number = context.number(2, "its number");
   Extents before(rank, 0), after(rank, 0);
   for (std::size_t i = 0; i < axes.size(); ++i) {

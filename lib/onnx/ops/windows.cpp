@@ -100,11 +100,10 @@ Windows stated_windows(const Attributes& node, const Extents& input, const std::
 }
 
 Windows windows_of(const NodeContext& context, const DynamicValue& x, const std::optional<Extents>& kernel) {
-  const Attributes& node = context.attributes();
   const Extents inputs = extents(x.view);  // in the file's order; as_image() checks that the value is an image
-  Windows windows = stated_windows(node, inputs, kernel);
-  windows.rounding = !kernel && node.integer("ceil_mode", 0) != 0 ? Rounding::up : Rounding::down;
-  const std::string automatic = auto_pad_of(node);
+  Windows windows = stated_windows(context, inputs, kernel);
+  windows.rounding = !kernel && context.integer("ceil_mode", 0) != 0 ? Rounding::up : Rounding::down;
+  const std::string automatic = auto_pad_of(context);
   const Pad pad = x.padding.value_or(Padding{}).op;
   for (std::size_t i = 0; i + 2 < inputs.size(); ++i) {
     Windows::Along& a = windows[i];
@@ -115,7 +114,7 @@ Windows windows_of(const NodeContext& context, const DynamicValue& x, const std:
     } else {
       a.count = a.count_with(a.begin, a.end, windows.rounding);
     }
-    if (a.count < 1) node.invalid("has no window in its input of " + text(inputs));
+    if (a.count < 1) context.invalid("has no window in its input of " + text(inputs));
   }
   return windows;
 }
