@@ -2,10 +2,8 @@
 
 #include "elements.h"
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 
 #include "lamina/error.h"
@@ -16,41 +14,20 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Reads a little-endian word on any host.
-template <class Word>
-Word load(const std::byte* from) {
-  Word word = 0;
-  if constexpr (std::endian::native == std::endian::little) {
-    std::memcpy(&word, from, sizeof word);
-  } else {
-    for (std::size_t i = 0; i < sizeof word; ++i) word |= std::to_integer<Word>(from[i]) << (8 * i);
-  }
-  return word;
-}
-
-template <class Word>
-void store(std::byte* to, Word word) {
-  if constexpr (std::endian::native == std::endian::little) {
-    std::memcpy(to, &word, sizeof word);
-  } else {
-    for (std::size_t i = 0; i < sizeof word; ++i) to[i] = static_cast<std::byte>(word >> (8 * i));
-  }
-}
-
 }  // namespace
 
 void decode(DType dtype, std::span<const std::byte> bytes, std::span<double> values) {
   const std::byte* from = bytes.data();
   switch (dtype) {
     case DType::f64:
-      for (double& value : values) value = std::bit_cast<double>(load<std::uint64_t>(from)), from += 8;
+      for (double& value : values) value = std::bit_cast<double>(from_little_endian<std::uint64_t>(from)), from += 8;
       return;
     case DType::f32:
-      for (double& value : values) value = std::bit_cast<float>(load<std::uint32_t>(from)), from += 4;
+      for (double& value : values) value = std::bit_cast<float>(from_little_endian<std::uint32_t>(from)), from += 4;
       return;
     case DType::f16:
     case DType::bf16:
-      for (double& value : values) value = widen(dtype, load<std::uint16_t>(from)), from += 2;
+      for (double& value : values) value = widen(dtype, from_little_endian<std::uint16_t>(from)), from += 2;
       return;
     case DType::u64: break;
   }
@@ -61,14 +38,15 @@ void encode(DType dtype, std::span<const double> values, std::span<std::byte> by
   std::byte* to = bytes.data();
   switch (dtype) {
     case DType::f64:
-      for (const double value : values) store(to, std::bit_cast<std::uint64_t>(value)), to += 8;
+      for (const double value : values) to_little_endian(to, std::bit_cast<std::uint64_t>(value)), to += 8;
       return;
     case DType::f32:
-      for (const double value : values) store(to, std::bit_cast<std::uint32_t>(static_cast<float>(value))), to += 4;
+      for (const double value : values)
+        to_little_endian(to, std::bit_cast<std::uint32_t>(static_cast<float>(value))), to += 4;
       return;
     case DType::f16:
     case DType::bf16:
-      for (const double value : values) store(to, narrow(dtype, value)), to += 2;
+      for (const double value : values) to_little_endian(to, narrow(dtype, value)), to += 2;
       return;
     case DType::u64: break;
   }

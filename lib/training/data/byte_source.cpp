@@ -4,8 +4,6 @@
 
 #include <zlib.h>
 
-#include <algorithm>
-#include <array>
 #include <new>
 
 #include "lamina/error.h"

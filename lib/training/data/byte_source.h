@@ -13,16 +13,9 @@
 #include <vector>
 
 #include "lib/core/files/input_file.h"
+#include "lib/core/numbers/elements.h"
 
 namespace lamina {
-
-/// The number that begins at `bytes`, its lowest byte first.
-template <class Number>
-Number little_endian(const std::uint8_t* bytes) {
-  Number number = 0;
-  for (std::size_t i = sizeof(Number); i-- > 0;) number = static_cast<Number>(number << 8 | bytes[i]);
-  return number;
-}
 
 /// Every failure is a FileError that names the file. Memory is in proportion to the file: a gzip stream may give
 /// `most_expansion` times its bytes, or `least_limit_bytes` if that is more.
@@ -42,7 +35,7 @@ class ByteSource {
     std::array<std::uint8_t, sizeof(Number)> bytes;
     read(bytes, what);
     if (order == std::endian::big) std::ranges::reverse(bytes);
-    return little_endian<Number>(bytes.data());
+    return from_little_endian<Number>(std::as_bytes(std::span(bytes)).data());
   }
 
   /// The next `count` bytes. A count that the file cannot have is refused before memory is taken for it.

@@ -1,6 +1,5 @@
 // Lists of ids in flat files; lamina/data.h has the format.
 
-#include <algorithm>
 #include <array>
 #include <limits>
 #include <string>
@@ -48,7 +47,7 @@ IdSet read_ids(const fs::path& path) {
     bytes.resize(4 * length);
     source.read(bytes, "the lists");
     for (std::size_t k = 0; k < length; ++k) {
-      const auto id = little_endian<std::uint32_t>(bytes.data() + 4 * k);
+      const auto id = from_little_endian<std::uint32_t>(std::as_bytes(std::span(bytes)).data() + 4 * k);
       if (id >= set.vocabulary)
         source.fail("list " + std::to_string(i) + " has the id " + std::to_string(id) +
                     ", which is not below the vocabulary, " + std::to_string(set.vocabulary));
