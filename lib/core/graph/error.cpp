@@ -2,8 +2,6 @@
 
 #include "lamina/error.h"
 
-#include <string>
-
 namespace lamina {
 
 OutOfMemory::OutOfMemory(std::size_t wanted_bytes, std::size_t free_bytes, const std::string& reason)

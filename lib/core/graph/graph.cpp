@@ -1,15 +1,15 @@
-// Graph: nodes in the order of their creation, found by name.
+// Graph: nodes in the order of their creation, found by name, and the parameters and states that they share.
 
 #include "lamina/graph.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <unordered_map>
-#include <utility>
 
 #include "lamina/error.h"
 #include "lamina/near_names.h"
-#include "share.h"
 
 namespace lamina {
 
@@ -123,26 +123,144 @@ std::int64_t exact_sum(std::int64_t a, std::int64_t b, const std::string& graph,
   return a + b;
 }
 
+/// The parameters of all nodes, or their states. Each use of a shared one records which earlier node has the memory.
+struct Slots {
+  std::vector<Node>& nodes;
+  bool are_parameters;
+
+  Node& node_of(const Slot& slot) const { return nodes[static_cast<std::size_t>(slot.node)]; }
+  const std::vector<Shape>& shapes(const Node& node) const { return are_parameters ? node.params : node.state; }
+  const Shape& shape(const Slot& slot) const { return shapes(node_of(slot))[slot.index]; }
+  Slot& of(const Slot& slot) const {
+    return (are_parameters ? node_of(slot).params_of : node_of(slot).state_of)[slot.index];
+  }
+  Slot home(const Slot& slot) const { return of(slot).node < 0 ? slot : of(slot); }
+  bool is_fixed(const Slot& slot) const { return are_parameters && node_of(slot).fixed[slot.index]; }
+  std::string name(const Slot& slot) const {
+    const Node& node = node_of(slot);
+    return node.name + "." + std::string((are_parameters ? parameter_names : state_names)(node.op)[slot.index]);
+  }
+
+  /// Whether those of a node can be shared: of states, only running statistics of batch norms can. A dropout counts its
+  /// own steps, and other states are constants.
+  bool sharable(const Node& node) const { return are_parameters || std::holds_alternative<BatchNorm>(node.op); }
+
+  std::vector<Slot> all() const {
+    std::vector<Slot> all;
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      for (std::size_t k = 0; k < shapes(nodes[i]).size(); ++k) all.push_back({static_cast<int>(i), k});
+    return all;
+  }
+
+  /// The names of those that can be shared, or the place of the one of this name; node -1: there is none.
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const Slot& slot : all())
+      if (sharable(node_of(slot))) names.push_back(name(slot));
+    return names;
+  }
+  Slot find(std::string_view wanted) const {
+    for (const Slot& slot : all())
+      if (sharable(node_of(slot)) && name(slot) == wanted) return slot;
+    return {};
+  }
+
+  /// The uses of one memory.
+  std::vector<Slot> uses(const Slot& its) const {
+    std::vector<Slot> found = all();
+    std::erase_if(found, [&](const Slot& slot) { return home(slot) != its; });
+    return found;
+  }
+
+  std::vector<Stored> stored() const {
+    std::vector<Stored> found;
+    std::map<Slot, std::size_t> places;  // in `found`, by memory
+    for (const Slot& slot : all()) {
+      const auto [place, is_first] = places.emplace(home(slot), found.size());
+      if (is_first)
+        found.push_back({slot, name(slot), shape(slot), {}, is_fixed(slot)});
+      else
+        found[place->second].aliases.push_back(name(slot));
+    }
+    return found;
+  }
+
+  /// Throws what Graph::share does if two tensors cannot become one.
+  void check(const std::string& graph, const Slot& a, const Slot& b) const {
+    const std::string what = "graph \"" + graph + "\": " + name(a) + " cannot be shared with " + name(b) + ": ";
+    if (shape(a) != shape(b))
+      throw ShapeError(what + "it is " + to_string(shape(a)) + ", and not " + to_string(shape(b)));
+    if (home(a) == home(b)) return;
+    for (const Slot& use : uses(home(a)))
+      for (const Slot& other : uses(home(b)))
+        if (use.node == other.node) throw UsageError(what + "node " + node_of(use).name + " would use it twice");
+  }
+
+  void join(const Slot& a, const Slot& b) const {
+    const Slot first = std::min(home(a), home(b)), second = std::max(home(a), home(b));
+    if (first == second) return;
+    const bool fixes = is_fixed(first) || is_fixed(second);
+    for (const Slot& use : uses(second)) of(use) = first;
+    if (fixes) fix(first);
+  }
+
+  /// Fixes every use of a parameter.
+  void fix(const Slot& its) const {
+    for (const Slot& use : uses(home(its))) node_of(use).fixed[use.index] = true;
+  }
+};
+
 }  // namespace
 
-void Graph::share(std::string_view tensor, std::string_view with) { graph::share(name(), body().nodes, tensor, with); }
-
-void Graph::share_all(std::string_view node_name, std::string_view with) {
-  const auto of = [&](std::string_view its) { return static_cast<int>(&node(its) - nodes().data()); };
-  graph::share_all(name(), body().nodes, of(node_name), of(with));
+void Graph::share(std::string_view tensor, std::string_view with) {
+  std::vector<std::string> known;
+  for (const bool of_parameters : {true, false}) {
+    const Slots slots{body().nodes, of_parameters};
+    const Slot a = slots.find(tensor), b = slots.find(with);
+    if (a.node >= 0 && b.node >= 0) {
+      slots.check(name(), a, b);
+      return slots.join(a, b);
+    }
+    std::ranges::move(slots.names(), std::back_inserter(known));
+  }
+  const std::string what = "graph \"" + name() + "\": ";
+  for (const std::string_view its : {tensor, with})
+    if (std::ranges::find(known, its) == known.end())
+      throw UsageError(what + "no parameter or running statistic " + std::string(its) + "; " + near_names(its, known));
+  throw UsageError(what + std::string(tensor) + " and " + std::string(with) +
+                   " are a parameter and a running statistic; share two of a kind");
 }
 
-void Graph::fix(std::string_view parameter) { graph::fix(name(), body().nodes, parameter); }
+void Graph::share_all(std::string_view node_name, std::string_view with) {
+  const Node &a = node(node_name), &b = node(with);
+  if (a.params.empty() || parameter_names(a.op) != parameter_names(b.op) || state_names(a.op) != state_names(b.op))
+    throw UsageError("graph \"" + name() + "\": node " + a.name + ", " + to_string(a.op) + ", and node " + b.name +
+                     ", " + to_string(b.op) + ", do not have the same parameters to share");
+  const int of_a = find(node_name), of_b = find(with);
+  for (const bool changes : {false, true})
+    for (const bool of_parameters : {true, false}) {
+      const Slots slots{body().nodes, of_parameters};
+      for (std::size_t k = 0; slots.sharable(a) && k < slots.shapes(a).size(); ++k)
+        changes ? slots.join({of_a, k}, {of_b, k}) : slots.check(name(), {of_a, k}, {of_b, k});
+    }
+}
+
+void Graph::fix(std::string_view parameter) {
+  const Slots slots{body().nodes, true};
+  if (const Slot its = slots.find(parameter); its.node >= 0) return slots.fix(its);
+  throw UsageError("graph \"" + name() + "\" has no parameter " + std::string(parameter) + "; " +
+                   near_names(parameter, slots.names()));
+}
 
 std::vector<Stored> Graph::parameters() const {
-  std::vector<Stored> all = graph::stored(nodes(), graph::parameter_slots);
+  std::vector<Stored> all = Slots{body().nodes, true}.stored();
   std::erase_if(all, [](const Stored& its) { return its.fixed; });
   return all;
 }
 
 std::vector<Stored> Graph::states() const {
-  std::vector<Stored> all = graph::stored(nodes(), graph::state_slots);
-  for (Stored& its : graph::stored(nodes(), graph::parameter_slots))
+  std::vector<Stored> all = Slots{body().nodes, false}.stored();
+  for (Stored& its : Slots{body().nodes, true}.stored())
     if (its.fixed) all.push_back(std::move(its));
   return all;
 }
