@@ -268,21 +268,17 @@ class Check {
     return probe;
   }
 
-  Probe probe_of_coordinate(const Variable& variable, std::size_t place) {
-    Values direction(variable.base.size(), 0.0);
-    direction[place] = 1;
-    Probe found = probe(variable, direction);
-    found.place = static_cast<std::int64_t>(place);
-    return found;
-  }
-
   /// All coordinates, or a random choice if there are more than options allow.
   std::vector<Probe> probes_of_coordinates(const Variable& variable) {
     const std::size_t count = variable.base.size(), most = static_cast<std::size_t>(std::max(how_.coordinates, 0));
     std::vector<Probe> probes;
-    for (std::size_t i = 0; i < std::min(count, most); ++i)
-      probes.push_back(
-          probe_of_coordinate(variable, count <= most ? i : philox(key(variable.name, "coordinate"), i, 0)[0] % count));
+    for (std::size_t i = 0; i < std::min(count, most); ++i) {
+      const std::size_t place = count <= most ? i : philox(key(variable.name, "coordinate"), i, 0)[0] % count;
+      Values direction(count, 0.0);
+      direction[place] = 1;
+      probes.push_back(probe(variable, direction));
+      probes.back().place = static_cast<std::int64_t>(place);
+    }
     return probes;
   }
 

@@ -1,12 +1,14 @@
-// The optimisers by name, their state, the ranges of their numbers.
+// The optimisers by name, their state, the ranges of their numbers, and their updates as factors for a backend.
 
 #include "lamina/optimiser.h"
 
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "lamina/error.h"
 #include "lamina/near_names.h"
+#include "lib/core/plan/run/bind.h"
 #include "lib/core/text/shortest.h"
 
 namespace lamina {
@@ -34,25 +36,29 @@ const std::vector<Entry>& entries() {
   return all;
 }
 
-/// The word for a rule, and the last parts of the names of its state.
-struct Rule {
+/// The word for an optimiser, the last parts of the names of its state, and the rule of its updates.
+struct Kind {
   std::string_view word;
   std::vector<std::string_view> state;
+  UpdateFactors::Rule rule;
+  UpdateFactors::Correction correction = UpdateFactors::Correction::none;
 };
 
-const Rule& rule_of(const Optimiser& optimiser) {
-  static const std::array<Rule, std::variant_size_v<Optimiser>> rules = {{
+const Kind& kind_of(const Optimiser& optimiser) {
+  using enum UpdateFactors::Rule;
+  using Correction = UpdateFactors::Correction;
+  static const std::array<Kind, std::variant_size_v<Optimiser>> kinds = {{
       // in the order of the variant
-      {"sgd", {"velocity"}},
-      {"keras_sgd", {"velocity"}},
-      {"rmsprop", {"mean_square"}},
-      {"adagrad", {"sum_of_squares"}},
-      {"adadelta", {"mean_square", "mean_square_update"}},
-      {"adam", {"mean", "mean_square"}},
-      {"adamw", {"mean", "mean_square"}},
-      {"keras_adam", {"mean", "mean_square"}},
+      {"sgd", {"velocity"}, sgd},
+      {"keras_sgd", {"velocity"}, sgd},
+      {"rmsprop", {"mean_square"}, rmsprop},
+      {"adagrad", {"sum_of_squares"}, rmsprop},
+      {"adadelta", {"mean_square", "mean_square_update"}, adadelta},
+      {"adam", {"mean", "mean_square"}, adam, Correction::adam},
+      {"adamw", {"mean", "mean_square"}, adam, Correction::adam},
+      {"keras_adam", {"mean", "mean_square"}, adam, Correction::keras_adam},
   }};
-  return rules[optimiser.index()];
+  return kinds[optimiser.index()];
 }
 
 struct Number {
@@ -100,7 +106,7 @@ std::string to_string(const Optimiser& optimiser) {
   std::string numbers;
   for (const auto& [name, value] : numbers_of(optimiser))
     if (value != 0) numbers += (numbers.empty() ? "" : ", ") + std::string(name) + " " + shortest(value);
-  return (is_nesterov(optimiser) ? "nesterov_" : "") + std::string(rule_of(optimiser).word) + "(" + numbers + ")";
+  return (is_nesterov(optimiser) ? "nesterov_" : "") + std::string(kind_of(optimiser).word) + "(" + numbers + ")";
 }
 
 void check_optimiser(const Optimiser& optimiser) {
@@ -135,7 +141,27 @@ std::vector<std::string> optimiser_names() {
 std::vector<std::string_view> state_names(const Optimiser& optimiser) {
   const Number first = numbers_of(optimiser).front();
   if (first.name == "momentum" && first.value == 0) return {};
-  return rule_of(optimiser).state;
+  return kind_of(optimiser).state;
+}
+
+UpdateFactors planner::update_factors(const Optimiser& optimiser, double learning_rate) {
+  UpdateFactors u;
+  u.rule = kind_of(optimiser).rule;
+  u.correction = kind_of(optimiser).correction;
+  u.nesterov = is_nesterov(optimiser);
+  u.rate = learning_rate;
+  for (const auto& [name, value] : numbers_of(optimiser)) {
+    if (name == "momentum" || name == "rho" || name == "beta1") u.decay = value;
+    if (name == "rho" || name == "beta1") u.gain = 1 - value;
+    if (name == "beta2") u.decay2 = value, u.gain2 = 1 - value;
+    if (name == "epsilon") u.epsilon = value;
+    if (name == "weight_decay") u.weight_decay = value;
+  }
+  // With v' = -v the update of KerasSgd is v' = momentum v' + rate g, p -= v'.
+  if (std::holds_alternative<KerasSgd>(optimiser)) u.gain = std::exchange(u.rate, 1);
+  if (std::holds_alternative<Adagrad>(optimiser)) u.decay = 1;
+  if (std::holds_alternative<AdamW>(optimiser)) u.shrink = 1 - u.rate * std::exchange(u.weight_decay, 0);
+  return u;
 }
 
 }  // namespace lamina

@@ -14,7 +14,6 @@
 #include "lib/core/plan/run/bind.h"
 #include "lib/core/plan/run/initial.h"
 #include "lib/core/plan/run/memory.h"
-#include "lib/core/plan/run/update.h"
 #include "lib/core/system/busy_guard.h"
 #include "lib/core/text/shortest.h"
 
@@ -27,17 +26,6 @@ using planner::none;
 using planner::PlanLayout;
 using planner::Unit;
 using planner::UnitId;
-
-namespace {
-
-/// The layout, with measured algorithms where a choice asks for them.
-PlanLayout layout_of(const Graph& graph, Backend& backend, const Options& options) {
-  PlanLayout layout = planner::make_layout(graph, backend, options);
-  const bool measures = std::ranges::any_of(layout.units.list, [](const Unit& unit) { return unit.choice.measure; });
-  return measures ? planner::measured(layout, graph, backend, options) : layout;
-}
-
-}  // namespace
 
 struct Plan::Body {
   /// All parameters, or all states, by name: the node and the number within it.
@@ -78,7 +66,7 @@ struct Plan::Body {
         nodes(graph),
         backend(&b),
         options(o),
-        layout(layout_of(graph, b, o)),
+        layout(planner::make_measured_layout(graph, b, o)),
         memory(b.device(), layout, nodes, o, o.share != nullptr ? &o.share->body().memory : nullptr),
         calls(planner::bind(layout, memory, nodes, o.mode)),
         parameters(graph.parameters(), nodes),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "lamina/backend.h"
 
@@ -16,13 +17,6 @@ enum class Operand : std::uint8_t { x, dx, w, dw, state, y, dy };
 /// A unit's own block of bytes.
 enum class Block : std::uint8_t { saved, scratch, prepared, workspace };
 
-/// The largest workspace of the unit's steps.
-inline std::size_t workspace_bytes(const Lowered& lowered) {
-  std::size_t most = 0;
-  for (const Lowered::Step& step : lowered.steps) most = std::max(most, step.kernel->workspace_bytes());
-  return most;
-}
-
 /// The first step that covers a pass, or null. The step belongs to the unit, so the unit must not be a temporary.
 inline const Lowered::Step* find_step(const Lowered& lowered, Pass pass) {
   const auto found = std::find_if(lowered.steps.begin(), lowered.steps.end(),
@@ -31,11 +25,11 @@ inline const Lowered::Step* find_step(const Lowered& lowered, Pass pass) {
 }
 const Lowered::Step* find_step(const Lowered&&, Pass) = delete;
 
-/// The largest workspace of the steps that cover a pass.
-inline std::size_t workspace_bytes(const Lowered& lowered, Pass pass) {
+/// The largest workspace of the unit's steps, or of those that cover a pass.
+inline std::size_t workspace_bytes(const Lowered& lowered, std::optional<Pass> pass = {}) {
   std::size_t most = 0;
   for (const Lowered::Step& step : lowered.steps)
-    if (step.covers(pass)) most = std::max(most, step.kernel->workspace_bytes());
+    if (!pass || step.covers(*pass)) most = std::max(most, step.kernel->workspace_bytes());
   return most;
 }
 

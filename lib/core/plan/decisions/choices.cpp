@@ -37,26 +37,22 @@ void check_unlowered(const Unit& unit, const Nodes& nodes, const Backend& backen
 }  // namespace
 
 void set_choices(Units& units, const Nodes& nodes, const Backend& backend, const Options& options) {
+  std::vector<Unit*> others;  // units without a choice by name
+  for (Unit& unit : units.list) {
+    const Choice* const named = by_name(unit, nodes, options);
+    unit.choice = named != nullptr ? *named : options.choice;
+    named != nullptr ? check_unlowered(unit, nodes, backend) : others.push_back(&unit);
+  }
   for (std::size_t p = 0; p < std::size(algorithm_passes); ++p) {
     const std::string& wanted = options.choice.algorithm[p];
+    if (wanted.empty() || others.empty()) continue;
     std::set<std::string> known;
-    bool asked = false;
-    for (Unit& unit : units.list) {
-      if (p == 0) unit.choice = options.choice;
-      if (const Choice* named = by_name(unit, nodes, options)) {
-        if (p == 0) {
-          unit.choice = *named;
-          check_unlowered(unit, nodes, backend);
-        }
-        continue;
-      }
-      if (wanted.empty()) continue;
-      asked = true;
-      const auto algorithms = backend.algorithms(unit.spec, algorithm_passes[p]);
+    for (Unit* const unit : others) {
+      const std::vector<std::string> algorithms = backend.algorithms(unit->spec, algorithm_passes[p]);
       known.insert(algorithms.begin(), algorithms.end());
-      if (std::find(algorithms.begin(), algorithms.end(), wanted) == algorithms.end()) unit.choice.algorithm[p].clear();
+      if (std::ranges::find(algorithms, wanted) == algorithms.end()) unit->choice.algorithm[p].clear();
     }
-    if (!asked || known.contains(wanted)) continue;
+    if (known.contains(wanted)) continue;
     throw UsageError("no node has an algorithm " + wanted + " for pass " + std::string(to_string(algorithm_passes[p])) +
                      "; " + near_names(wanted, {known.begin(), known.end()}));
   }

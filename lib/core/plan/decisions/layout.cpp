@@ -3,12 +3,33 @@
 #include "layout.h"
 
 #include <algorithm>
-#include <vector>
+#include <utility>
 
 #include "decisions.h"
 #include "lamina/error.h"
+#include "lib/core/units/unit_memory.h"
 
 namespace lamina::planner {
+namespace {
+
+/// Memory to measure in: as much as the plan will take, or more if a unit with its largest allowed workspace needs
+/// more. If there is not enough memory for that, only smaller workspaces fit.
+Buffer scratch_buffer(Device& device, const PlanLayout& layout) {
+  std::size_t least = layout.memory.arena + layout.memory.workspace, most = least;
+  for (const Unit& unit : layout.units.list) {
+    if (!unit.choice.measure) continue;
+    const std::size_t alone = bind_in_buffer(unit.spec, *unit.lowered, nullptr).bytes;
+    least = std::max(least, alone + layout.memory.workspace);
+    most = std::max(most, alone + unit.choice.workspace_limit);
+  }
+  try {
+    return {device, std::max(least, most)};
+  } catch (const OutOfMemory&) {
+    return {device, least};
+  }
+}
+
+}  // namespace
 
 void lower(Units& units, const Nodes& nodes, Backend& backend) {
   std::vector<const Unit*> distinct;
@@ -53,6 +74,36 @@ PlanLayout make_layout(const Graph& graph, Backend& backend, const Options& opti
   layout.lives = make_lifetimes(layout.units, nodes, options);
   layout.aliases = make_aliases(layout.units, layout.lives, nodes, options);
   place(layout, nodes, options);
+  return layout;
+}
+
+PlanLayout make_measured_layout(const Graph& graph, Backend& backend, const Options& options) {
+  PlanLayout by_rule = make_layout(graph, backend, options);
+  if (std::ranges::none_of(by_rule.units.list, [](const Unit& unit) { return unit.choice.measure; })) return by_rule;
+  if (!options.tuner)
+    throw UsageError(
+        "Choice::measure asks for Options::tuner, which measures: make_tuner() of lamina/tuning.h makes one");
+
+  const Buffer buffer = scratch_buffer(backend.device(), by_rule);
+  std::vector<std::pair<const Unit*, MeasuredChoice>> picks;
+  EachUnit<decltype(MeasuredChoice::tied)> tied;
+  Options settled = options;
+  settled.choice_of.clear();
+  for (const Unit& unit : by_rule.units.list) {
+    const auto same = std::ranges::find_if(
+        picks, [&](const auto& m) { return m.first->spec == unit.spec && m.first->choice == unit.choice; });
+    MeasuredChoice taken{unit.choice};
+    if (same != picks.end())
+      taken = same->second;
+    else if (unit.choice.measure)
+      taken = options.tuner->measure(backend, unit.spec, unit.choice, buffer.data(), buffer.size_bytes());
+    if (same == picks.end()) picks.emplace_back(&unit, taken);
+    tied.push_back(taken.tied);
+    taken.choice.measure = false;
+    settled.choice_of[Nodes(graph)[unit.y()].name] = taken.choice;
+  }
+  PlanLayout layout = make_layout(graph, backend, settled);  // the units are the same: choices change no spec
+  layout.tied = std::move(tied);
   return layout;
 }
 

@@ -91,8 +91,8 @@ struct PlanLayout {
 /// Touches no device. Throws what Plan documents, except for what concerns memory.
 PlanLayout make_layout(const Graph&, Backend&, const Options&);
 
-/// The layout with the measured algorithms, from the layout by rule. The tuner measures in memory that is not
-/// in use yet. Throws UsageError without Options::tuner.
-PlanLayout measured(const PlanLayout& by_rule, const Graph&, Backend&, const Options&);
+/// The layout with measured algorithms where a choice asks for them. The tuner measures in memory that is not in use
+/// yet. Throws UsageError without Options::tuner.
+PlanLayout make_measured_layout(const Graph&, Backend&, const Options&);
 
 }  // namespace lamina::planner

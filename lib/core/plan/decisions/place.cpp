@@ -166,8 +166,7 @@ void take_blocks(PlanLayout& layout, UnitId id, Arena& arena, Row& prepared) {
   arena.take(lowered.saved_bytes, forward, last, layout.saved[id], &LiveMemory::saved);
   if (unit.backward) arena.take(lowered.scratch_bytes, backward, backward, layout.scratch[id], &LiveMemory::scratch);
   layout.prepared[id] = prepared.take(lowered.prepared_bytes);
-  for (const Lowered::Step& step : lowered.steps)
-    memory.workspace = std::max(memory.workspace, step.kernel->workspace_bytes());
+  memory.workspace = std::max(memory.workspace, workspace_bytes(lowered));
   if (unit.choice.measure || !lowered.workspace_exact) memory.workspace_exact = false;
 }
 

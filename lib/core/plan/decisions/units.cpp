@@ -3,7 +3,6 @@
 #include "units.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "decisions.h"
 

@@ -1,14 +1,75 @@
 #pragma once
-// A graph as units of work, with what is known of each before there is memory.
+// A graph as units of work, with what is known of each before there is memory. The things that a plan numbers, nodes
+// with the values they make, units, and steps of its clock, each have a type of their own, so that a number of one kind
+// cannot be used as another.
 
+#include <cstddef>
 #include <memory>
+#include <ranges>
+#include <utility>
 #include <vector>
 
-#include "ids.h"
 #include "lamina/backend.h"
 #include "lamina/plan.h"
 
 namespace lamina::planner {
+
+enum class NodeId : int {};  ///< a node of the graph, and the value that it makes
+enum class UnitId : int {};  ///< units in the order in which they run forward
+enum class Step : int {};    ///< one clock counts the steps of both passes: see Units
+
+/// The id that stands for nothing.
+template <class Id>
+constexpr Id none{-1};
+
+template <class Id>
+constexpr std::size_t index(Id id) {
+  return static_cast<std::size_t>(id);
+}
+
+/// The first `count` ids, in order.
+template <class Id>
+auto first_ids(std::size_t count) {
+  return std::views::iota(0, static_cast<int>(count)) | std::views::transform([](int i) { return Id{i}; });
+}
+
+/// One element for each node or unit.
+template <class Id, class T>
+class Each : public std::vector<T> {
+ public:
+  using std::vector<T>::vector;
+  explicit Each(std::vector<T> all) : std::vector<T>(std::move(all)) {}
+
+  decltype(auto) operator[](Id id) { return std::vector<T>::operator[](index(id)); }
+  decltype(auto) operator[](Id id) const { return std::vector<T>::operator[](index(id)); }
+  auto ids() const { return first_ids<Id>(this->size()); }
+};
+
+template <class T>
+using EachNode = Each<NodeId, T>;
+template <class T>
+using EachUnit = Each<UnitId, T>;
+
+/// The nodes of a graph, which must outlive it.
+class Nodes {
+ public:
+  explicit Nodes(const Graph& graph) : graph_(&graph), all_(&graph.nodes()) {}
+
+  const Graph& graph() const { return *graph_; }
+  const Node& operator[](NodeId id) const { return (*all_)[index(id)]; }
+  std::size_t size() const { return all_->size(); }
+  auto ids() const { return first_ids<NodeId>(all_->size()); }
+  NodeId output() const { return NodeId{static_cast<int>(all_->size()) - 1}; }
+  bool is_input(NodeId id) const { return std::holds_alternative<Input>((*this)[id].op); }
+  NodeId input(NodeId id, std::size_t k) const { return NodeId{(*this)[id].inputs[k]}; }
+  auto inputs(NodeId id) const {
+    return (*this)[id].inputs | std::views::transform([](int i) { return NodeId{i}; });
+  }
+
+ private:
+  const Graph* graph_;
+  const std::vector<Node>* all_;
+};
 
 /// A chain of nodes that runs as one call per pass.
 struct Unit {

@@ -3,7 +3,6 @@
 #include "bind.h"
 
 #include <map>
-#include <memory>
 #include <utility>
 
 #include "lib/core/units/unit_memory.h"

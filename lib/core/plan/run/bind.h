@@ -28,4 +28,7 @@ Cost call_cost(const Unit&, const std::vector<Pass>& passes, const Nodes&, const
 
 Calls bind(const PlanLayout&, const Memory&, const Nodes&, Mode);
 
+/// In optimiser.cpp: an optimiser's update as the factors that a backend takes, before corrected().
+UpdateFactors update_factors(const Optimiser&, double learning_rate);
+
 }  // namespace lamina::planner

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <thread>
 #include <vector>
 
@@ -79,39 +78,29 @@ void fill_input(Backend& backend, const Tensor& tensor, std::int64_t count, std:
 /// The key of the numbers of the tensor with this name.
 std::uint64_t key(std::uint64_t seed, const std::string& name) { return hash(name) ^ philox(seed, 0, 0)[0]; }
 
-void fill_parameters(const Plan& plan) {
+/// Fills parameters and state.
+void fill_stored(const Plan& plan) {
   Backend& backend = plan.backend();
-  std::vector<Stored> all = plan.graph().parameters();
-  for (Stored& its : plan.graph().states())
-    if (its.fixed) all.push_back(std::move(its));
-  for (const Stored& parameter : all) {
-    const Op& op = plan.graph().nodes()[static_cast<std::size_t>(parameter.first.node)].op;
-    const Tensor w = parameter.fixed ? plan.state(parameter.name) : plan.parameter(parameter.name);
-    const bool vector = w.shape == Shape{1, w.shape.c, 1, 1} && parameter.first.index > 0;
-    if (is_norm(op) || std::holds_alternative<ScaleShift>(op))
-      fill_constant(backend, w, parameter.first.index == 0 ? 1 : 0);
-    else if (std::holds_alternative<PRelu>(op))
-      fill_constant(backend, w, 0.25);
-    else if (vector)
-      fill_constant(backend, w, 0);
-    else
-      fill(backend, w, [&](std::span<double> out, std::uint64_t first) {
-        fill_he_normal(out, conv_fans(w.shape), key(plan.options().seed, parameter.name), first);
-      });
-  }
-}
-
-void fill_state(const Plan& plan) {
-  Backend& backend = plan.backend();
-  for (const Stored& its : plan.graph().states()) {
-    if (its.fixed) continue;
-    const Tensor state = plan.state(its.name);
-    if (state.dtype == DType::u64) {
-      backend.device().fill(state.data, 0, static_cast<std::size_t>(state.shape.count()) * size_of(state.dtype));
-    } else {
-      fill_constant(backend, state, its.name.ends_with(".running_var") || its.name.ends_with(".scale") ? 1 : 0);
+  for (const bool of_state : {false, true})
+    for (const Stored& its : of_state ? plan.graph().states() : plan.graph().parameters()) {
+      const Op& op = plan.graph().nodes()[static_cast<std::size_t>(its.first.node)].op;
+      const std::size_t index = its.first.index;
+      const Tensor w = of_state ? plan.state(its.name) : plan.parameter(its.name);
+      if (w.dtype == DType::u64)
+        backend.device().fill(w.data, 0, static_cast<std::size_t>(w.shape.count()) * size_of(w.dtype));
+      else if (of_state && !its.fixed && std::holds_alternative<BatchNorm>(op))
+        fill_constant(backend, w, index == 0 ? 0 : 1);  // a running mean, a running variance
+      else if (is_norm(op) || std::holds_alternative<ScaleShift>(op))
+        fill_constant(backend, w, index == 0 ? 1 : 0);
+      else if (std::holds_alternative<PRelu>(op))
+        fill_constant(backend, w, 0.25);
+      else if (index > 0 && w.shape == Shape{1, w.shape.c, 1, 1})
+        fill_constant(backend, w, 0);
+      else
+        fill(backend, w, [&](std::span<double> out, std::uint64_t first) {
+          fill_he_normal(out, conv_fans(w.shape), key(plan.options().seed, its.name), first);
+        });
     }
-  }
 }
 
 }  // namespace
@@ -125,10 +114,7 @@ void fill_whole_numbers(std::span<double> out, std::int64_t count, std::uint64_t
 
 void fill_initial(const Plan& plan, bool shares) {
   draw_inputs(plan, plan.options().seed);
-  if (!shares) {
-    fill_parameters(plan);
-    fill_state(plan);
-  }
+  if (!shares) fill_stored(plan);
 }
 
 }  // namespace lamina::planner
