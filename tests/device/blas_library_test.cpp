@@ -1,6 +1,6 @@
 // cuBLAS, opened at run time: invalid files, fakes, and the real library if it is installed.
 
-#include "lib/core/device/blas/blas_library.h"
+#include "lib/core/device/blas/blas.h"
 
 #include "lamina/devices.h"
 #include "tests/support/catch.h"

@@ -2,7 +2,6 @@
 
 #include "lib/core/device/blas/blas.h"
 
-#include "lib/core/device/blas/host_blas.h"
 #include "lib/core/numbers/float16.h"
 #include "tests/support/catch.h"
 

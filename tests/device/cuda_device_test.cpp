@@ -4,7 +4,6 @@
 
 #include "lamina/lamina.h"
 #include "lamina/timing.h"
-#include "lib/core/device/cuda/cuda_peak.h"
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
 

@@ -3,9 +3,8 @@
 #include <optional>
 
 #include "lamina/error.h"
-#include "lib/core/device/blas/blas_library.h"
+#include "lib/core/device/blas/blas.h"
 #include "lib/core/device/cuda/cuda_device.h"
-#include "lib/core/device/cuda/cuda_peak.h"
 #include "lib/core/device/gpu.h"
 #include "lib/core/device/math_environment.h"
 #include "machine.h"

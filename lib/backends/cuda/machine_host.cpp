@@ -7,7 +7,7 @@
 
 #include "kernels/host/device_memory.h"
 #include "lamina/error.h"
-#include "lib/core/device/blas/host_blas.h"
+#include "lib/core/device/blas/blas.h"
 #include "lib/core/device/host/host_device.h"
 #include "lib/core/numbers/rounding.h"
 #include "machine.h"

@@ -11,9 +11,8 @@
 #include "kernels/recurrent/recurrent.h"
 #include "lamina/error.h"
 #include "lib/backends/gpu_ops/gpu_ops.h"
-#include "lib/core/device/blas/blas_library.h"
+#include "lib/core/device/blas/blas.h"
 #include "lib/core/device/cuda/cuda_device.h"
-#include "lib/core/device/cuda/cuda_peak.h"
 #include "machine.h"
 
 namespace lamina::cudnn {

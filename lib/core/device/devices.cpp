@@ -5,11 +5,12 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <array>
+
 #include "gpu.h"
 #include "lamina/error.h"
-#include "lib/core/device/blas/blas_library.h"
+#include "lib/core/device/blas/blas.h"
 #include "lib/core/device/host/host_device.h"
-#include "lib/core/device/host/host_rates.h"
 #include "lib/core/system/usable_threads.h"
 
 namespace lamina {
@@ -76,28 +77,15 @@ DeviceRates measure(const DeviceInfo& device, const std::function<bool()>& stop)
 
 // The numbers are from each architecture's programming guide and white paper.
 MultiprocessorUnits units_of(int major, int minor) {
-  switch (10 * major + minor) {
-    case 50:
-    case 52:
-    case 53: return {128, 0, 0};
-    case 60: return {64, 0, 0};
-    case 61:
-    case 62: return {128, 0, 0};
-    case 70:
-    case 72:
-    case 75: return {64, 0, 512};  // Volta, Turing: fp16 tensor units only
-    case 80: return {64, 512, 1024};
-    case 86:
-    case 89: return {128, 256, 512};
-    case 87: return {128, 0, 0};
-    case 90: return {128, 1024, 2048};
-    case 100:
-    case 103: return {128, 2048, 4096};
-    case 110: return {128, 0, 0};
-    case 120:
-    case 121: return {128, 256, 512};
-    default: return {};
-  }
+  static constexpr std::array<int, 4> known[] = {
+      // compute capability; fp32 units; multiply-adds per clock in tf32 and fp16
+      {50, 128, 0, 0},        {52, 128, 0, 0},        {53, 128, 0, 0},  {60, 64, 0, 0},       {61, 128, 0, 0},
+      {62, 128, 0, 0},        {70, 64, 0, 512},       {72, 64, 0, 512}, {75, 64, 0, 512},  // Volta, Turing
+      {80, 64, 512, 1024},    {86, 128, 256, 512},    {87, 128, 0, 0},  {89, 128, 256, 512},  {90, 128, 1024, 2048},
+      {100, 128, 2048, 4096}, {103, 128, 2048, 4096}, {110, 128, 0, 0}, {120, 128, 256, 512}, {121, 128, 256, 512}};
+  for (const auto& [capability, fp32, tf32, fp16] : known)
+    if (capability == 10 * major + minor) return {fp32, tf32, fp16};
+  return {};
 }
 
 }  // namespace lamina

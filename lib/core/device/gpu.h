@@ -1,6 +1,8 @@
 #pragma once
-// What the rest of this folder needs of GPUs: by the CUDA runtime (cuda_info.cpp), or always none (no_cuda.cpp).
+// What the rest of this folder needs of GPUs: by the CUDA runtime (cuda_info.cpp), or always none (no_cuda.cpp). And
+// the speed of the processor's memory.
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,10 @@ std::vector<LibraryVersion> cuda_versions();  ///< versions of driver and runtim
 std::string cuda_version_text(int version);   ///< "13.0" for 13000
 std::string cuda_bus_id(int number);          ///< "0000:3b:00.0"; throws DeviceError
 DeviceRates measure_cuda(int number);         ///< throws DeviceError, OutOfMemory
+
+/// Copies and triads over blocks far larger than caches, on `threads` threads at once; the fastest of several runs.
+/// Both rates are 0 once `stop`, which any of the threads may call, is true.
+DeviceRates measure_host(int threads, const std::function<bool()>& stop);
 
 /// Units of one multiprocessor: fp32 units, and fused multiply-adds per clock in tf32 and fp16 tensor units; 0:
 /// unknown.

@@ -9,7 +9,6 @@
 #include "lamina/error.h"
 #include "lib/backends/cudnn/backend.h"
 #include "lib/core/device/blas/blas.h"
-#include "lib/core/device/blas/host_blas.h"
 #include "lib/core/device/host/host_device.h"
 #include "tests/cudnn/fakes/fake.h"
 

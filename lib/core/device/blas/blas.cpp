@@ -3,7 +3,6 @@
 
 #include "blas.h"
 
-#include <string>
 #include <utility>
 
 #include "lamina/error.h"

@@ -1,7 +1,7 @@
 #pragma once
-// Matrix products by a library with cuBLAS's interface: the real one, loaded at run time (blas_library.h), or a
-// substitute that computes on the host (host_blas.h). No header of CUDA is needed: a stream is a pointer, and an
-// enumerator is its number.
+// Matrix products by a library with cuBLAS's interface: the real one, opened at run time (blas_library.cpp), or a
+// substitute that computes on the host (host_blas.cpp). No program links it. No header of CUDA is needed: a stream is a
+// pointer, and an enumerator is its number.
 
 #include <cstddef>
 #include <cstdint>
@@ -113,5 +113,29 @@ class Blas {
 
 /// "CUBLAS_STATUS_NOT_INITIALIZED (1): the library was not initialized", with the text if the library has one.
 std::string status_text(const BlasTable&, int status);
+
+struct BlasLibrary {
+  BlasTable table;
+  std::string path;     ///< path of the file that was opened
+  std::string version;  ///< "13.1.0"
+
+  std::string description() const { return "cuBLAS " + version; }
+};
+
+/// Opens the cuBLAS of a folder. Without a folder, it takes the library that the process has already loaded, else the
+/// one that the loader finds, else that of the toolkit in CUDA_HOME or CUDA_PATH or of the build. `major` is the wanted
+/// version, which must fit the build of cuDNN: 11, 12 or 13; 0 takes the newest. An opened library stays open. Needs no
+/// device. Throws LoadError with the missing entry points or, from its second line on, every place that was tried.
+BlasLibrary open_blas(const std::string& directory = {}, int major = 0);
+
+/// The one cuBLAS of the process, opened by the first call that succeeds. Throws LoadError as open_blas does, and if a
+/// later call names another folder.
+const BlasLibrary& blas_library(const std::string& directory = {});
+
+/// A substitute for cuBLAS that computes on the host, with plain loops: for the backend cuda-host, and for tests.
+/// Every entry behaves as cuBLAS's does, with column-major matrices, but does its work during the call. Streams,
+/// workspaces and math modes are accepted and have no effect. Each element is one sum in rising order of k, in the type
+/// of its factors.
+const BlasTable& host_blas();
 
 }  // namespace lamina

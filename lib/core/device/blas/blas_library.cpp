@@ -1,6 +1,6 @@
 // cuBLAS, opened at run time.
 
-#include "blas_library.h"
+#include "blas.h"
 
 #include <dlfcn.h>
 #include <link.h>

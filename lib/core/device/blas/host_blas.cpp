@@ -1,6 +1,6 @@
 // cuBLAS's products, computed by plain loops. Matrices are column-major: element (i, j) of a is a[i + j * lda].
 
-#include "host_blas.h"
+#include "blas.h"
 
 #include <algorithm>
 #include <array>

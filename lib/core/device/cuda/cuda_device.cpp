@@ -3,7 +3,6 @@
 #include "cuda_device.h"
 
 #include <algorithm>
-#include <array>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -37,12 +36,6 @@ int device_count(std::string& why) {
     why += "; the driver is for CUDA " + cuda_version_text(driver) + ", and this build needs one for " +
            cuda_version_text(runtime / 1000 * 1000);
   return 0;
-}
-
-int attribute(cudaDeviceAttr which, int number) {
-  int value = 0;
-  LAMINA_CUDART(cudaDeviceGetAttribute(&value, which, number));
-  return value;
 }
 
 /// Whether a query returned that all work is done.
@@ -193,7 +186,7 @@ CudaDevice::Body& CudaDevice::open() {
     LAMINA_CUDART(cudaSetDevice(number_));
     auto body = std::make_unique<Body>();
     body->stream = cudart::make_stream();
-    body->clock_hertz = 1e3 * attribute(cudaDevAttrClockRate, number_);
+    body->clock_hertz = 1e3 * cudart::attribute(cudaDevAttrClockRate, number_);
     body_ = std::move(body);
   }
   LAMINA_CUDART(cudaSetDevice(number_));  // the current device belongs to the thread, and others may have set it
@@ -281,11 +274,7 @@ void CudaDevice::hold(double seconds) {
 DeviceState CudaDevice::state() {
   try {
     Body& body = open();
-    if (!body.nvml) {
-      std::array<char, 32> id{};
-      LAMINA_CUDART(cudaDeviceGetPCIBusId(id.data(), static_cast<int>(id.size()), number_));
-      body.nvml.emplace(id.data());
-    }
+    if (!body.nvml) body.nvml.emplace(cuda_bus_id(number_));
     return body.nvml->read();
   } catch (const std::exception& error) {
     DeviceState none;
@@ -296,7 +285,7 @@ DeviceState CudaDevice::state() {
 
 int CudaDevice::multiprocessors() {
   open();
-  return attribute(cudaDevAttrMultiProcessorCount, number_);
+  return cudart::attribute(cudaDevAttrMultiProcessorCount, number_);
 }
 
 std::unique_ptr<CapturedGraph> CudaDevice::capture(const std::function<void()>& work) {

@@ -5,24 +5,19 @@
 #include <limits>
 #include <vector>
 
-#include "cuda_check.h"
 #include "cuda_device.h"
-#include "cuda_peak.h"
+#include "cuda_raii.h"
 #include "lamina/error.h"
-#include "lib/core/device/blas/blas_library.h"
+#include "lib/core/device/blas/blas.h"
 #include "lib/core/device/gpu.h"
 #include "lib/core/device/math_environment.h"
 
 namespace lamina {
 namespace {
 
-constexpr int matrix_extent = 4096, tries = 9;
+using cudart::attribute;
 
-double attribute(cudaDeviceAttr which, int number) {
-  int value = 0;
-  LAMINA_CUDART(cudaDeviceGetAttribute(&value, which, number));
-  return static_cast<double>(value);
-}
+constexpr int matrix_extent = 4096, tries = 9;
 
 /// The driver's own version, "580.65.06", from a line such as "NVRM version: NVIDIA UNIX ... 580.65.06  Release ...".
 std::string driver_release() {

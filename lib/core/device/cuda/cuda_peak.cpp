@@ -1,7 +1,5 @@
 // The measured peak of a GPU's multiply-add units.
 
-#include "cuda_peak.h"
-
 #include <string>
 
 #include "cuda_device.h"

@@ -1,6 +1,6 @@
 #pragma once
-// Owners of objects of the CUDA runtime: made by a constructor, released once, moved, never copied.
-// Destructors ignore errors: at the end of a process the runtime may be destroyed before its users.
+// Owners of objects of the CUDA runtime: made by a constructor, released once, moved, never copied. A device's
+// attributes. Destructors ignore errors: at the end of a process the runtime may be destroyed before its users.
 
 #include <cstddef>
 #include <utility>
@@ -37,6 +37,12 @@ using Memory = Owned<void*, [](void* data) { return cudaFree(data); }>;
 using HostMemory = Owned<void*, [](void* data) { return cudaFreeHost(data); }>;
 using Graph = Owned<cudaGraph_t, cudaGraphDestroy>;
 using Executable = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
+
+inline int attribute(cudaDeviceAttr which, int number) {
+  int value = 0;
+  LAMINA_CUDART(cudaDeviceGetAttribute(&value, which, number));
+  return value;
+}
 
 /// A queue that is independent of the default stream: neither waits for the other.
 inline Stream make_stream() {

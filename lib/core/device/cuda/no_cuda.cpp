@@ -10,9 +10,7 @@ constexpr const char* why = "this build has no CUDA; build where CMake finds nvc
 
 std::string why_no_cuda() { return why; }
 std::vector<DeviceInfo> cuda_devices() { return {}; }
-DeviceInfo cuda_device_info(int) { throw DeviceError(why); }
 std::vector<LibraryVersion> cuda_versions() { return {}; }
-std::string cuda_bus_id(int) { throw DeviceError(why); }
 DeviceRates measure_cuda(int) { throw DeviceError(why); }
 
 }  // namespace lamina

@@ -6,9 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
-#include <memory>
 #include <new>
-#include <string>
 
 #if defined(__linux__)
 #include <sys/mman.h>

@@ -1,19 +1,16 @@
 // The speed of the processor's memory. Each thread works on its own part of three arrays, which it was the first to
 // touch.
 
-#include "host_rates.h"
-
 #include <algorithm>
 #include <barrier>
 #include <chrono>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <thread>
 #include <vector>
 
 #include "host_device.h"
-#include "lamina/device.h"
+#include "lib/core/device/gpu.h"
 
 namespace lamina {
 namespace {
