@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/timing/stopwatch.h"
-#include "lamina/data_parallel.h"
+#include "lamina/train.h"
 #include "lamina/weights.h"
 
 namespace lamina::bench {

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "lamina/choice_cache.h"
+#include "lamina/tuning.h"
 
 namespace lamina::bench {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "bench/io/interrupt.h"
 #include "bench/measure/layers.h"
-#include "lamina/choice_cache.h"
+#include "lamina/tuning.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {

@@ -18,7 +18,9 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <span>
+#include <sstream>
 #include <utility>
 
 #include "lamina/error.h"
@@ -54,23 +56,24 @@ class Entries {
  public:
   Entries(TensorFile file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
 
-  std::vector<double> take(const std::string& entry, std::size_t multiple_of, bool exactly) {
+  /// Its numbers, as many as are wanted, or any number of them.
+  std::vector<double> take(const std::string& entry, std::optional<std::size_t> count = {}) {
     const auto found = file_.find(entry);
     if (found == file_.end())
       throw FileError(name_ + ": not a checkpoint of a training: '" + entry +
                       "' is missing; give another file, or remove it");
     std::vector<double> values = std::move(found->second.values);
     file_.erase(found);
-    if (exactly ? values.size() != multiple_of : values.size() % multiple_of != 0)
+    if (count && values.size() != *count)
       throw FileError(name_ + ": '" + entry + "' has " + std::to_string(values.size()) + " numbers, not " +
-                      (exactly ? "" : "a multiple of ") + std::to_string(multiple_of));
+                      std::to_string(*count));
     return values;
   }
 
   /// Whole numbers from 0 to 2^53.
   std::vector<std::uint64_t> take_whole(const std::string& entry, std::size_t count) {
     std::vector<std::uint64_t> whole;
-    for (const double value : take(entry, count, true)) {
+    for (const double value : take(entry, count)) {
       if (!(value >= 0 && value <= 0x1p53) || value != std::floor(value))
         throw FileError(name_ + ": '" + entry + "' has " + std::to_string(value) + ", which is not a counter");
       whole.push_back(static_cast<std::uint64_t>(value));
@@ -92,7 +95,58 @@ std::vector<std::string> counters_of(const Plan& plan) {
   return names;
 }
 
+/// A fingerprint of a schedule. It differs between two schedules unless they agree at 0 and at every power of two.
+std::uint64_t fingerprint(const Schedule& rate) {
+  constexpr std::uint64_t last = std::uint64_t{1} << 40;
+  std::string bits;
+  for (std::uint64_t updates = 0; updates <= last; updates = std::max<std::uint64_t>(2 * updates, 1))
+    bits += std::to_string(std::bit_cast<std::uint64_t>(rate(updates))) + ' ';
+  return hash(bits);
+}
+
+/// A fingerprint of a source. It differs between two sources unless they agree in up to eight samples from the first to
+/// the last.
+std::uint64_t fingerprint(const Source& source, std::uint64_t seed) {
+  constexpr std::int64_t most = 8;
+  std::vector<float> values(static_cast<std::size_t>(source.shape().count()) + 1);  // values of x, then the label
+  std::string bytes;
+  const std::int64_t count = std::min(source.count(), most);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t sample = count == 1 ? 0 : i * (source.count() - 1) / (count - 1);
+    source.write(sample, {.seed = seed, .epoch = 0}, std::span(values).first(values.size() - 1), values.back());
+    for (const float value : values) bytes += std::to_string(std::bit_cast<std::uint32_t>(value)) + ' ';
+    bytes = std::to_string(hash(bytes)) + ' ';
+  }
+  return hash(bytes);
+}
+
 }  // namespace
+
+std::string describe_run(const Plan& plan, const TrainerOptions& options, const Source& source, std::int64_t samples,
+                         int batch) {
+  std::string nodes;
+  for (const Node& node : plan.graph().nodes()) {
+    Shape image = node.shape;
+    image.n = 1;  // a rank's part of a batch depends on the number of ranks
+    const std::string op = std::holds_alternative<Input>(node.op) ? "input" : to_string(node.op);
+    nodes += node.name + ' ' + op + ' ' + to_string(image);
+    for (const int input : node.inputs) nodes += ' ' + std::to_string(input);
+    for (const auto* slots : {&node.params_of, &node.state_of})
+      for (const Slot& of : *slots)
+        if (of.node >= 0) nodes += " shares " + std::to_string(of.node) + '.' + std::to_string(of.index);
+    for (std::size_t k = 0; k < node.fixed.size(); ++k)
+      if (node.fixed[k]) nodes += " fixed " + std::to_string(k);
+    nodes += '\n';
+  }
+  std::ostringstream text;
+  text << "graph " << hash(nodes) << " of " << plan.graph().parameter_count() << " parameters in "
+       << to_string(plan.options().dtype) << ", " << to_string(options.optimiser) << " by learning rates "
+       << fingerprint(options.learning_rate) << ", norm up to " << options.clip_norm << ", batch " << batch << " x "
+       << options.accumulate << " of " << samples << " samples of data " << fingerprint(source, options.seed) << ", "
+       << (options.shuffle ? "shuffled" : "in order") << ", seed " << options.seed;
+  if (options.plan.table_updates == TableUpdates::lazy) text << ", lazy updates of tables";
+  return text.str();
+}
 
 void save_checkpoint(const std::filesystem::path& path, const Plan& plan, const RunState& run) {
   Device& device = plan.backend().device();
@@ -142,7 +196,7 @@ RunState load_checkpoint(const std::filesystem::path& path, Plan& plan, const st
                     "whole, or remove the file to begin anew");
   Entries entries(std::move(file), path.string());
   RunState run;
-  for (const double byte : entries.take(prefix + "description", 1, false))
+  for (const double byte : entries.take(prefix + "description"))
     run.description += byte >= 0 && byte < 128 ? static_cast<char>(byte) : '?';
   if (run.description != description)
     throw UsageError(path.string() + " is the checkpoint of another run: " +
@@ -151,10 +205,10 @@ RunState load_checkpoint(const std::filesystem::path& path, Plan& plan, const st
   const auto counters = entries.take_whole(prefix + "counters", 3);
   run.epoch = counters[0];
   run.batch = static_cast<std::int64_t>(counters[1]);
-  const auto scores = entries.take(prefix + "scores", 2 * counters[1], true);
+  const auto scores = entries.take(prefix + "scores", 2 * counters[1]);
   for (std::size_t i = 0; i < scores.size(); i += 2) run.scores.push_back({scores[i], scores[i + 1]});
-  const auto epochs = entries.take(prefix + "epochs", 4 * run.epoch, true);
-  const auto seconds = entries.take(prefix + "seconds", 1 + 2 * run.epoch, true);
+  const auto epochs = entries.take(prefix + "epochs", 4 * run.epoch);
+  const auto seconds = entries.take(prefix + "seconds", 1 + 2 * run.epoch);
   run.seconds = seconds[0];
   for (std::size_t e = 0; e < run.epoch; ++e)
     run.complete.push_back({e,
@@ -171,12 +225,11 @@ RunState load_checkpoint(const std::filesystem::path& path, Plan& plan, const st
   std::vector<std::pair<Tensor, std::vector<double>>> states;
   for (const std::string& name : plan.optimiser_state_names()) {
     const Tensor state = plan.optimiser_state(name);
-    states.emplace_back(state,
-                        entries.take(optimiser_prefix + name, static_cast<std::size_t>(state.shape.count()), true));
+    states.emplace_back(state, entries.take(optimiser_prefix + name, static_cast<std::size_t>(state.shape.count())));
   }
   LossScale loss_scale;
   if (plan.options().loss_scale > 0) {
-    const double scale = entries.take(prefix + "loss_scale", 1, true)[0];
+    const double scale = entries.take(prefix + "loss_scale", 1)[0];
     if (!(scale > 0) || !std::isfinite(scale))
       throw FileError(path.string() + ": a loss scale of " + std::to_string(scale) +
                       "; it should be above 0 and finite");

@@ -1,5 +1,5 @@
 #pragma once
-// Everything that a training needs to resume, as a safetensors file.
+// How a training begins, and everything that it needs to resume, as a safetensors file.
 
 #include <cstdint>
 #include <filesystem>
@@ -9,6 +9,10 @@
 #include "lamina/train.h"
 
 namespace lamina::training {
+
+/// In initial.cpp: fills every parameter by the initialisers of the options, and sets the first step of every dropout.
+/// Throws UsageError for an unknown initialiser or parameter.
+void fill_parameters(Plan&, const TrainerOptions&);
 
 /// The state of a run, except for its plan.
 struct RunState {

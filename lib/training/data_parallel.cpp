@@ -1,6 +1,6 @@
 // The work that a trainer does together with the other ranks.
 
-#include "lamina/data_parallel.h"
+#include "lamina/train.h"
 
 #include <algorithm>
 #include <cstddef>

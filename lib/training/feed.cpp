@@ -3,8 +3,6 @@
 #include "feed.h"
 
 #include <algorithm>
-#include <array>
-#include <span>
 
 #include "lamina/error.h"
 #include "lib/core/numbers/rounding.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lamina/batches.h"
+#include "lamina/data.h"
 #include "lamina/train.h"
 
 namespace lamina::training {

@@ -1,11 +1,10 @@
 // The parameters at the start of a training.
 
-#include "initial.h"
-
 #include <algorithm>
 #include <span>
 #include <string_view>
 
+#include "checkpoint.h"
 #include "lamina/error.h"
 #include "lamina/initialisers.h"
 #include "lamina/near_names.h"

@@ -14,8 +14,6 @@
 
 #include "checkpoint.h"
 #include "feed.h"
-#include "initial.h"
-#include "lamina/data_parallel.h"
 #include "lamina/error.h"
 #include "lib/core/text/shortest.h"
 

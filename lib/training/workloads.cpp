@@ -1,14 +1,186 @@
-// The table of the six workloads.
+// The six workloads: their table, their networks and their data.
 
 #include "lamina/workloads.h"
 
-#include <string>
-#include <vector>
+#include <algorithm>
+#include <cmath>
 
 #include "lamina/error.h"
 #include "lamina/near_names.h"
+#include "lamina/nets.h"
+#include "lib/core/numbers/rounding.h"
 
 namespace lamina {
+namespace {
+
+constexpr double keras_clip = 1e-7;
+
+/// What a network follows from.
+struct Wanted {
+  const WorkloadOptions& options;
+  std::string_view name;
+  int batch;
+  int vocabulary;  ///< number of ids that may occur in its data
+
+  /// The width of a hidden layer.
+  int narrow(int width) const { return static_cast<int>(divide_up(width, options.width_divisor)); }
+};
+
+struct Data {
+  std::unique_ptr<Source> training{}, validation{};
+  std::string name{};
+  bool synthetic = false;
+  std::optional<Optimum> optimum{};
+  int vocabulary = 0;
+};
+
+std::int64_t part(std::int64_t samples, double share) {
+  return std::max<std::int64_t>(1, std::llround(static_cast<double>(samples) * share));
+}
+
+/// The number of samples to validate on. More than the published number would only take time.
+std::int64_t unseen_part(std::int64_t samples, const WorkloadOptions& options) {
+  return part(samples, std::min(options.share, 1.0));
+}
+
+// ---- Networks -------------------------------------------------------------------------------------------------------
+
+Graph image_network(const Wanted& its) {
+  Graph graph = nets::build(its.name, {.batch = its.batch,
+                                       .width_divisor = its.options.width_divisor,
+                                       .dropout = its.options.dropout,
+                                       .softmax = false});
+  const Value logits = graph.value(graph.nodes().back().name);
+  softmax_cross_entropy(logits, graph.input({its.batch, 1, 1, 1}, "labels"), "loss", {.clip = keras_clip});
+  return graph;
+}
+
+/// The network from ids of {batch, 1, steps, 1} to one logit.
+Graph fasttext(const Wanted& its) {
+  Graph graph("imdb_fasttext");
+  const Value labels = graph.input({its.batch, 1, 1, 1}, "labels");
+  Value x = graph.input({its.batch, 1, 400, 1}, "ids");
+  x = embedding(x, "embedding_1", {.vocabulary = its.vocabulary, .features = its.narrow(50)});
+  x = global_average_pool(x, "mean");  // over all steps, padding included
+  x = fully_connected(x, "dense_1", {.outputs = 1});
+  sigmoid_cross_entropy(x, labels, "loss", {.clip = keras_clip});
+  return graph;
+}
+
+Graph bilstm(const Wanted& its) {
+  Graph graph("imdb_bilstm");
+  const Value labels = graph.input({its.batch, 1, 1, 1}, "labels");
+  Value x = graph.input({its.batch, 1, 100, 1}, "ids");
+  x = embedding(x, "embedding_1", {.vocabulary = its.vocabulary, .features = its.narrow(128)});
+  const int hidden = its.narrow(64);
+  const Value forward = lstm(x, "lstm_1", {.hidden = hidden, .steps = Steps::last});
+  const Value backward = lstm(x, "lstm_1_reverse", {.hidden = hidden, .steps = Steps::last, .reverse = true});
+  x = concat({forward, backward}, "bidirectional_1");
+  if (its.options.dropout) x = dropout(x, "dropout_1", {.rate = 0.5});
+  x = fully_connected(x, "dense_1", {.outputs = 1});
+  sigmoid_cross_entropy(x, labels, "loss", {.clip = keras_clip});
+  return graph;
+}
+
+/// The network from characters as ids. The LSTM takes each id as its one-hot vector.
+Graph text_network(const Wanted& its) {
+  Graph graph("lstm_text");
+  const Value labels = graph.input({its.batch, 1, 1, 1}, "labels");
+  Value x = graph.input({its.batch, 1, 40, 1}, "characters");
+  x = lstm(x, "lstm_1", {.hidden = its.narrow(128), .steps = Steps::last, .vocabulary = its.vocabulary});
+  x = fully_connected(x, "dense_1", {.outputs = its.vocabulary});
+  softmax_cross_entropy(x, labels, "loss", {.clip = keras_clip});
+  return graph;
+}
+
+// ---- Data -----------------------------------------------------------------------------------------------------------
+
+/// What `read` finds in the folder of the options, or glyphs.
+Data images(const WorkloadOptions& options, const std::string& name,
+            ImageSet (*read)(const std::filesystem::path&, Part), const GlyphOptions& kind, std::int64_t train,
+            const ImageOptions& augmentation) {
+  if (!options.data.empty())
+    return {.training = image_source(read(options.data, Part::train), augmentation),
+            .validation = image_source(read(options.data, Part::test)),
+            .name = name};
+  const Glyphs all(kind);
+  ImageSet unseen = all.draw(unseen_part(10000, options), options.seed * 2 + 2);
+  Data data{.name = "synthetic glyphs", .synthetic = true, .optimum = all.best_on(unseen), .vocabulary = 0};
+  data.training = image_source(all.draw(part(train, options.share), options.seed * 2 + 1), augmentation);
+  data.validation = image_source(std::move(unseen));
+  return data;
+}
+
+Data mnist(const WorkloadOptions& options) { return images(options, "MNIST", read_mnist, Glyphs::mnist(), 60000, {}); }
+
+Data cifar10(const WorkloadOptions& options) {
+  return images(options, "CIFAR-10", read_cifar10, Glyphs::cifar10(), 50000, {.shift = 0.1, .flip = true});
+}
+
+/// `name` is the start of the names of the files.
+Data reviews(const WorkloadOptions& options, int length, const std::string& name) {
+  Data data;
+  IdSet train, test;
+  if (options.data.empty()) {
+    const Reviews all;
+    train = all.draw(part(25000, options.share), options.seed * 2 + 1);
+    test = all.draw(unseen_part(25000, options), options.seed * 2 + 2);
+    data.name = "synthetic reviews";
+    data.synthetic = true;
+    data.optimum = all.best_on(test);
+  } else {
+    const std::string files[] = {name + "-train.ids", name + "-test.ids"};
+    const std::string script = name == "imdb" ? "bench/imdb-to-ids" : "bench/imdb-to-ids --bigrams";
+    for (const std::string& file : files)
+      if (!std::filesystem::exists(options.data / file))
+        throw FileError(options.data.string() + ": has no " + file + "; " + script + " makes it of Keras' imdb.npz");
+    train = read_ids(options.data / files[0]);
+    test = read_ids(options.data / files[1]);
+    data.name = "IMDB";
+  }
+  data.vocabulary = static_cast<int>(std::max(train.vocabulary, test.vocabulary));
+  data.training = id_source(std::move(train), length);
+  data.validation = id_source(std::move(test), length);
+  return data;
+}
+
+Data text(const WorkloadOptions& options) {
+  Data data;
+  Text all;
+  if (options.data.empty()) {
+    const MarkovText chain;
+    const std::string drawn = chain.draw(part(600893, options.share), options.seed + 1);
+    all = make_text(drawn);
+    data.name = "synthetic text";
+    data.synthetic = true;
+    data.optimum = chain.optimum();
+    data.optimum->loss = chain.loss(drawn);  // loss on this text: the training has no other
+  } else {
+    all = read_text(options.data / "nietzsche.txt");
+    data.name = "Nietzsche";
+  }
+  data.vocabulary = static_cast<int>(all.alphabet.size());
+  data.training = text_source(std::move(all), {});
+  return data;
+}
+
+/// The functions that make the data and the network of a workload.
+struct Maker {
+  Data (*data)(const WorkloadOptions&);
+  Graph (*network)(const Wanted&);
+};
+
+constexpr Maker makers[] = {
+    // in the order of workloads()
+    {mnist, image_network},
+    {mnist, image_network},
+    {cifar10, image_network},
+    {[](const WorkloadOptions& options) { return reviews(options, 400, "imdb-bigrams"); }, fasttext},
+    {[](const WorkloadOptions& options) { return reviews(options, 100, "imdb"); }, bilstm},
+    {text, text_network},
+};
+
+}  // namespace
 
 const std::vector<Workload>& workloads() {
   static const std::vector<Workload> all = {
@@ -26,12 +198,35 @@ const std::vector<Workload>& workloads() {
 }
 
 const Workload& workload(std::string_view name) {
+  const auto found = std::ranges::find(workloads(), name, &Workload::name);
+  if (found != workloads().end()) return *found;
   std::vector<std::string> names;
-  for (const Workload& each : workloads()) {
-    if (each.name == name) return each;
-    names.emplace_back(each.name);
-  }
+  for (const Workload& each : workloads()) names.emplace_back(each.name);
   throw UsageError("no workload " + std::string(name) + "; " + near_names(name, names));
+}
+
+PreparedWorkload prepare(const Workload& its, const WorkloadOptions& options) {
+  constexpr double most = 16;
+  if (!(options.share > 0 && options.share <= most))
+    throw UsageError("share is " + std::to_string(options.share) + "; it should be above 0, and at most 16");
+  if (options.width_divisor < 1 || options.batch < 0)
+    throw UsageError("width_divisor should be at least 1, and batch at least 0");
+  if (options.share != 1 && !options.data.empty()) throw UsageError("share is for synthetic sets; leave it at 1");
+  const Maker& make = makers[&workload(its.name) - workloads().data()];
+  Data data = make.data(options);
+  TrainerOptions train;
+  train.optimiser = named_optimiser(its.optimiser).optimiser;
+  train.learning_rate = inverse_time(its.learning_rate, its.decay);
+  train.drop_last = its.drop_last;
+  train.seed = options.seed;
+  train.validation = data.validation.get();
+  return {.graph = make.network({options, its.name, options.batch > 0 ? options.batch : its.batch, data.vocabulary}),
+          .training = std::move(data.training),
+          .validation = std::move(data.validation),
+          .options = std::move(train),
+          .data = std::move(data.name),
+          .synthetic = data.synthetic,
+          .optimum = data.optimum};
 }
 
 }  // namespace lamina

@@ -6,9 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "lamina/choice_cache.h"
 #include "lamina/error.h"
-#include "lamina/tuning.h"
 #include "lib/core/units/spec_passes.h"
 #include "lib/core/units/unit_memory.h"
 

@@ -1,6 +1,5 @@
 // Algorithms measured on a fake, with a clock that the test sets.
 
-#include "lamina/choice_cache.h"
 #include "lamina/plan.h"
 #include "lamina/tuning.h"
 #include "lib/tuning/measure_in_turns.h"

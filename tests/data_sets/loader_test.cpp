@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "lamina/batches.h"
+#include "lamina/data.h"
 #include "tests/support/catch.h"
 
 using namespace lamina;

@@ -1,6 +1,6 @@
 // Samples: bytes to f32, augmentation, padding, windows of a text, the order of an epoch.
 
-#include "lamina/batches.h"
+#include "lamina/data.h"
 #include "tests/support/catch.h"
 
 using namespace lamina;

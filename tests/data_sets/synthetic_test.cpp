@@ -1,7 +1,7 @@
 // Synthetic sets: their best classifiers are checked by brute force, by their own predictions and by closed forms.
 
 #include "lamina/synthetic.h"
-#include "lamina/batches.h"
+#include "lamina/data.h"
 #include "tests/io/files.h"
 #include "tests/support/catch.h"
 

@@ -1,6 +1,5 @@
 // Plans whose algorithms are measured.
 
-#include "lamina/choice_cache.h"
 #include "lamina/tuning.h"
 #include "tests/io/files.h"
 #include "tests/support/cases/plans.h"

@@ -1,7 +1,7 @@
 #pragma once
 // A small network with everything that a training must keep: dropout and running statistics. Also samples for it.
 
-#include "lamina/batches.h"
+#include "lamina/data.h"
 #include "lamina/synthetic.h"
 #include "lamina/train.h"
 

@@ -1,6 +1,6 @@
 // Measured choices in a file: what is kept and refused, and several writers.
 
-#include "lamina/choice_cache.h"
+#include "lamina/tuning.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

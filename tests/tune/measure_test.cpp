@@ -2,7 +2,6 @@
 
 #include "lib/tuning/measure_in_turns.h"
 
-#include "lamina/choice_cache.h"
 #include "lamina/tuning.h"
 #include "tests/io/files.h"
 #include "tests/support/backend.h"

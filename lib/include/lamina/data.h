@@ -1,9 +1,22 @@
 #pragma once
-// Labelled data sets in memory, and the files they come from: MNIST, CIFAR-10, lists of ids, text.
+// Labelled data sets in memory, and the files they come from: MNIST, CIFAR-10, lists of ids, text. From sets to
+// batches: shuffling, padding, augmentation, prepared on threads while the device computes.
+//
+//     auto source = lamina::image_source(lamina::read_cifar10("cifar-10-batches-bin", lamina::Part::train),
+//                                        {.shift = 0.1, .flip = true});
+//     lamina::Loader loader(*source, {.batch = 32, .drop_last = true, .seed = 7, .threads = 2});
+//     for (std::uint64_t epoch = 0; epoch < 20; ++epoch) {
+//       loader.start(epoch);
+//       while (const lamina::Batch* batch = loader.next()) ...
+//     }
+//
+// A batch depends only on the source, the options, the epoch and its number. A run that restarts at (epoch, number)
+// therefore sees the same values, with any number of threads.
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -108,5 +121,105 @@ LAMINA_API Text read_text(const std::filesystem::path&);
 
 /// The same for a text in memory. Throws UsageError for invalid UTF-8.
 LAMINA_API Text make_text(std::string_view utf8);
+
+// ---- Batches ------------------------------------------------------------------------------------------------------
+
+/// Some samples, ready for upload(): host memory, dense n, c, h, w.
+struct Batch {
+  std::int64_t number = 0;    ///< number of the batch in its epoch, from 0
+  Shape shape;                ///< shape of x; n is the number of samples in this batch
+  std::vector<float> x;       ///< ids are stored as exact whole numbers: they are below 2^24
+  std::vector<float> labels;  ///< the class of each sample, a whole number
+};
+
+/// What a random augmentation may depend on, besides the index of the sample.
+struct Moment {
+  std::uint64_t seed = 0, epoch = 0;
+};
+
+/// Numbered samples of one shape. Derive from it to use your own data.
+class LAMINA_API Source {
+ public:
+  virtual ~Source() = default;
+  virtual std::int64_t count() const = 0;
+  virtual Shape shape() const = 0;  ///< shape of one sample: n is 1
+  virtual int classes() const = 0;  ///< number of classes; labels are below it
+
+  /// Writes all of x, shape().count() elements in the order c, h, w, and the label. The result depends on the arguments
+  /// alone. Several threads call it at once. Its exceptions are thrown by Loader::next().
+  virtual void write(std::int64_t sample, Moment, std::span<float> x, float& label) const = 0;
+};
+
+struct ImageOptions {
+  double scale = 1.0 / 255;  ///< factor for a byte
+  /// Images are shifted by whole rows and columns: uniform within shift x height (shift x width) of zero, then rounded
+  /// to the nearest whole number; edge pixels are repeated. 0.1 is Keras' example for CIFAR-10: of 32 rows,
+  /// -2 to 2 with probability 0.156 each, -3 and 3 with 0.109. From 0 to 1.
+  double shift = 0;
+  bool flip = false;  ///< left and right are swapped with probability 1/2, after the shift
+};
+
+/// Images as f32. Throws UsageError for a set that is empty or inconsistent, and options out of range.
+LAMINA_API std::unique_ptr<Source> image_source(ImageSet, ImageOptions = {});
+
+/// Lists of ids, each padded to `length` as Keras' pad_sequences does by default: it keeps the last ids, and a shorter
+/// list gets zeros in front. The shape is {1, 1, length, 1}. Throws UsageError for a set that is empty or inconsistent,
+/// a vocabulary above 2^24, a length below 1.
+LAMINA_API std::unique_ptr<Source> id_source(IdSet, int length);
+
+struct TextOptions {
+  int window = 40;
+  int step = 3;  ///< steps from the start of a window to the start of the next
+  /// false: x is the ids, of shape {1, 1, window, 1}. true: x is one-hot, of shape {1, characters, window, 1}.
+  bool one_hot = false;
+};
+
+/// Windows of a text; the label is the character that follows. There are ceil((length - window) / step) of them. Throws
+/// UsageError for a text that has none, or a window or step below 1.
+LAMINA_API std::unique_ptr<Source> text_source(Text, TextOptions = {});
+
+/// The numbers 0 to count - 1 in an order that depends on seed and epoch alone: the Fisher-Yates shuffle with words of
+/// Philox. `count` is below 2^32; throws UsageError.
+LAMINA_API std::vector<std::uint32_t> shuffled(std::int64_t count, std::uint64_t seed, std::uint64_t epoch);
+
+struct LoaderOptions {
+  int batch = 32;
+  bool shuffle = true;     ///< a new order in every epoch; false: the source's order
+  bool drop_last = false;  ///< drop the last batch if it is not full
+  std::uint64_t seed = 0;
+  int threads = 1;  ///< threads that prepare batches; 0: next() prepares them in the caller's thread
+  int ahead = 3;    ///< most batches that are ready before they are requested; at least 1
+  /// Each of `ranks` loaders gives its equal part of the rows of every batch. A last batch that is not full has all its
+  /// rows in the first parts, so the last parts may have none.
+  int rank = 0, ranks = 1;
+};
+
+/// Gives the batches of an epoch in order, and prepares the next batches meanwhile. For one calling thread.
+/// Memory: ahead + 1 batches, reused.
+class LAMINA_API Loader {
+ public:
+  /// The source must outlive it. Throws UsageError for options out of range, a source without samples, an epoch without
+  /// batches.
+  Loader(const Source&, LoaderOptions);
+  ~Loader();                       ///< waits for samples in progress, not for their batches
+  Loader(const Loader&) = delete;  // threads hold its address
+  Loader& operator=(const Loader&) = delete;
+
+  std::int64_t batches() const;  ///< number of batches in an epoch
+  std::int64_t samples() const;  ///< number of samples in an epoch, without those that drop_last drops
+
+  /// Begins an epoch at batch `first`; an unfinished epoch is abandoned. Throws UsageError unless
+  /// 0 <= first <= batches().
+  void start(std::uint64_t epoch, std::int64_t first = 0);
+
+  /// The next batch, or null at the end of the epoch. Valid until the next call of any member. Waits until it is ready.
+  /// Throws what the source threw while the batch was prepared, and again at each further call until start(). Throws
+  /// UsageError before the first start().
+  const Batch* next();
+
+ private:
+  struct Work;
+  std::unique_ptr<Work> work_;
+};
 
 }  // namespace lamina

@@ -1,12 +1,9 @@
 #pragma once
 // Every header of every component, except lamina/cudnn_engines.h, which is included separately.
 
-#include "lamina/batches.h"
-#include "lamina/choice_cache.h"
 #include "lamina/communicator.h"
 #include "lamina/core.h"
 #include "lamina/data.h"
-#include "lamina/data_parallel.h"
 #include "lamina/nets.h"
 #include "lamina/onnx.h"
 #include "lamina/safetensors.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "lamina/api.h"
-#include "lamina/batches.h"
+#include "lamina/data.h"
 #include "lamina/graph.h"
 #include "lamina/synthetic.h"
 #include "lamina/train.h"

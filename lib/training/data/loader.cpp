@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "lamina/batches.h"
+#include "lamina/data.h"
 #include "lamina/error.h"
 #include "lamina/random.h"
 #include "lib/core/numbers/rounding.h"

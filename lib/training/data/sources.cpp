@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string>
 
-#include "lamina/batches.h"
+#include "lamina/data.h"
 #include "lamina/error.h"
 #include "lamina/random.h"
 #include "sets.h"
