@@ -8,8 +8,8 @@
 
 #include "bench/io/interrupt.h"
 #include "bench/measure/layers.h"
-#include "lamina/tuning.h"
 #include "lamina/error.h"
+#include "lamina/tuning.h"
 
 namespace lamina::bench {
 namespace {
