@@ -65,7 +65,7 @@ __global__ void add_backward_kernel(Extent extent, Images<const T> dy, Images<co
 }
 
 template <class T, class U, class V>
-Packing<T> packing_of(const View<U>& first, const Operands<V>& operands) {
+Packing<T> packing_with(const View<U>& first, const Operands<V>& operands) {
   Packing<T> packing(first, true);
   for (int i = 0; i < operands.count; ++i) packing.look_at(operands.views[i]);
   return packing;
@@ -77,15 +77,11 @@ template <class T>
 void add_forward(Stream stream, const Operands<const T>& x, View<T> y, const PointwiseFunction& function) {
   with_ending<T>(function, [&](auto f) {
     using F = decltype(f);
-    packing_of<T>(y, x).with_width([&](auto w, Extent extent) {
-      constexpr int width = decltype(w)::value;
-      const dim3 grid = grid_of_packs(extent, width);
+    packing_with<T>(y, x).launch_by(stream, [&](auto width, auto start) {
       if (x.count == 2) {
-        launch(LAMINA_KERNEL(add_two_kernel<T, width, F>), grid, pack_threads, 0, stream, extent, x.views[0],
-               x.views[1], y, f);
+        start(LAMINA_KERNEL(add_two_kernel<T, width(), F>), x.views[0], x.views[1], y, f);
       } else {
-        launch(LAMINA_KERNEL(add_many_kernel<T, width, F>), grid, pack_threads, 0, stream, extent, Sources<const T>(x),
-               y, f);
+        start(LAMINA_KERNEL(add_many_kernel<T, width(), F>), Sources<const T>(x), y, f);
       }
     });
   });
@@ -94,13 +90,11 @@ void add_forward(Stream stream, const Operands<const T>& x, View<T> y, const Poi
 template <class T>
 void add_backward(Stream stream, View<const T> dy, View<const T> y, const PointwiseFunction& function,
                   const Operands<T>& dx) {
-  Packing<T> packing = packing_of<T>(dy, dx);
+  Packing<T> packing = packing_with<T>(dy, dx);
   packing.look_at(y);
   with_ending<T>(function, [&](auto f) {
-    packing.with_width([&](auto w, Extent extent) {
-      constexpr int width = decltype(w)::value;
-      launch(LAMINA_KERNEL(add_backward_kernel<T, width, decltype(f)>), grid_of_packs(extent, width), pack_threads, 0,
-             stream, extent, dy, y, Sources<T>(dx), f);
+    packing.launch_by(stream, [&](auto width, auto start) {
+      start(LAMINA_KERNEL(add_backward_kernel<T, width(), decltype(f)>), dy, y, Sources<T>(dx), f);
     });
   });
 }

@@ -114,20 +114,16 @@ void add_bias(Stream stream, const Computed<T>* bias, View<T> y, bool relu) {
 
 template <class T>
 void add_bias_to_rows(Stream stream, const float* bias, View<T> y, bool relu) {
-  with_packs<T>(
-      false,
-      [&](auto w, Extent) {
-        constexpr int width = decltype(w)::value;
-        const int packs = y.c / width;
-        int threads_of_row = 1;
-        while (threads_of_row < std::min(packs, pack_threads)) threads_of_row *= 2;
-        constexpr std::int64_t most = 16 * large_device;
-        const auto blocks = std::min<std::int64_t>(divide_up(y.n, pack_threads / threads_of_row), most);
-        const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(divide_up(packs, threads_of_row)));
-        launch(LAMINA_KERNEL(add_bias_rows_kernel<T, width>), grid, pack_threads, 0, stream, bias, y, threads_of_row,
-               relu);
-      },
-      y);
+  packing_of<T>(false, y).with_width([&](auto w, Extent) {
+    constexpr int width = decltype(w)::value;
+    const int packs = y.c / width;
+    int threads_of_row = 1;
+    while (threads_of_row < std::min(packs, pack_threads)) threads_of_row *= 2;
+    constexpr std::int64_t most = 16 * large_device;
+    const auto blocks = std::min<std::int64_t>(divide_up(y.n, pack_threads / threads_of_row), most);
+    const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(divide_up(packs, threads_of_row)));
+    launch(LAMINA_KERNEL(add_bias_rows_kernel<T, width>), grid, pack_threads, 0, stream, bias, y, threads_of_row, relu);
+  });
 }
 
 std::size_t bias_gradient_bytes(int channels, std::int64_t count) {
@@ -140,10 +136,11 @@ void bias_gradient(Stream stream, const Masked<T>& dy, Computed<T>* db, bool add
   auto* const sums = static_cast<double*>(partial);
   const std::int64_t count = dy.dy.n * dy.dy.plane();
   const dim3 grid = grid_of_slices(dy.dy.c, count);
-  if (packs_of_planes(dy.dy) == 1 || (dy.mask.data != nullptr && packs_of_planes(dy.mask) == 1))
-    launch(LAMINA_KERNEL(bias_gradient_sums_kernel<T, 1>), grid, sum_threads, 0, stream, dy, db, adds, sums);
-  else
-    launch(LAMINA_KERNEL(bias_gradient_sums_kernel<T, widest<T>>), grid, sum_threads, 0, stream, dy, db, adds, sums);
+  with_packs_of_planes<T>(
+      [&](auto width) {
+        launch(LAMINA_KERNEL(bias_gradient_sums_kernel<T, width()>), grid, sum_threads, 0, stream, dy, db, adds, sums);
+      },
+      dy.dy, dy.mask);
   const int slices = slices_of(dy.dy.c, count);
   if (slices > 1)
     launch(LAMINA_KERNEL(bias_gradient_kernel<Computed<T>>), static_cast<unsigned>(dy.dy.c), lanes, 0, stream, sums,

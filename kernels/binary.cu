@@ -271,21 +271,15 @@ void binary_forward(Stream stream, const BinaryWork& work, View<const T> a, View
   const bool a_fills = fills(work, 0), b_fills = fills(work, 1);
   const auto run = [&](auto function) {
     constexpr F f = decltype(function)::value;
-    const auto launch_repeats = [&](auto w, Extent extent) {
-      constexpr int width = decltype(w)::value;
-      launch(LAMINA_KERNEL(binary_repeat_forward_kernel<f, T, width>), grid_of_packs(extent, width), pack_threads, 0,
-             stream, extent, Walk(work, -1, false), Operand<T>{a, a_fills}, Operand<T>{b, b_fills}, y);
+    const auto launch_repeats = [&](auto width, auto start) {
+      start(LAMINA_KERNEL(binary_repeat_forward_kernel<f, T, width()>), Walk(work, -1, false), Operand<T>{a, a_fills},
+            Operand<T>{b, b_fills}, y);
     };
-    if (!a_fills && !b_fills) return with_packs<T>(false, launch_repeats, y);
-    if (!a_fills || !b_fills) return with_packs<T>(false, launch_repeats, y, a_fills ? a : b);
-    with_packs<T>(
-        true,
-        [&](auto w, Extent extent) {
-          constexpr int width = decltype(w)::value;
-          launch(LAMINA_KERNEL(binary_forward_kernel<f, T, width>), grid_of_packs(extent, width), pack_threads, 0,
-                 stream, extent, a, b, y);
-        },
-        y, a, b);
+    if (!a_fills && !b_fills) return packing_of<T>(false, y).launch_by(stream, launch_repeats);
+    if (!a_fills || !b_fills) return packing_of<T>(false, y, a_fills ? a : b).launch_by(stream, launch_repeats);
+    packing_of<T>(true, y, a, b).launch_by(stream, [&](auto width, auto start) {
+      start(LAMINA_KERNEL(binary_forward_kernel<f, T, width()>), a, b, y);
+    });
   };
   with_function(work.name, run, all);
 }
@@ -298,14 +292,9 @@ void binary_backward(Stream stream, const BinaryWork& work, View<const T> a, Vie
   const auto run = [&](auto function) {
     constexpr F f = decltype(function)::value;
     if (only_runs && inner[0] != 0 && inner[1] != 0) {
-      with_packs<T>(
-          true,
-          [&](auto w, Extent extent) {
-            constexpr int width = decltype(w)::value;
-            launch(LAMINA_KERNEL(binary_backward_kernel<f, T, width>), grid_of_packs(extent, width), pack_threads, 0,
-                   stream, extent, a, b, dy, gradients);
-          },
-          dy, a, b, gradients.d[0], gradients.d[1]);
+      packing_of<T>(true, dy, a, b, gradients.d[0], gradients.d[1]).launch_by(stream, [&](auto width, auto start) {
+        start(LAMINA_KERNEL(binary_backward_kernel<f, T, width()>), a, b, dy, gradients);
+      });
     } else if (only_runs) {
       BinaryGradients<T> in_place = gradients;
       for (int of = 0; of < 2; ++of) in_place.d[of] = in_runs(gradients.d[of], work, of);

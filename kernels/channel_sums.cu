@@ -22,6 +22,10 @@ __global__ void channel_sums_kernel(const Sums* partial, int images, int slices,
 
 }  // namespace
 
+std::size_t channel_sums_bytes(int channels, std::int64_t count) {
+  return static_cast<std::size_t>(channels) * static_cast<std::size_t>(slices_of(channels, count)) * sizeof(Sums);
+}
+
 template <class T>
 void put_channel_sums(Stream stream, const Sums* partial, int images, int channels, int slices, T* first, T* second,
                       bool adds) {

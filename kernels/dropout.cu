@@ -57,15 +57,12 @@ void dropout_advance(Stream stream, std::uint64_t* next, std::uint64_t* now) {
 template <class T>
 void dropout_apply(Stream stream, const DropoutMask& mask, const std::uint64_t* step, View<const T> from, View<T> to,
                    bool adds) {
-  with_packs<T>(
-      true,
-      [&](auto w, Extent extent) {
-        constexpr int width = decltype(w)::value;
-        const unsigned blocks = blocks_for(divide_up(to.count(), std::max(words, width)), pack_threads);
-        launch(LAMINA_KERNEL(dropout_kernel<T, width>), blocks, pack_threads, 0, stream, extent, mask, step, from, to,
-               adds);
-      },
-      to, from);
+  packing_of<T>(true, to, from).with_width([&](auto w, Extent extent) {
+    constexpr int width = decltype(w)::value;
+    const unsigned blocks = blocks_for(divide_up(to.count(), std::max(words, width)), pack_threads);
+    launch(LAMINA_KERNEL(dropout_kernel<T, width>), blocks, pack_threads, 0, stream, extent, mask, step, from, to,
+           adds);
+  });
 }
 
 #define LAMINA_INSTANTIATE(T) \

@@ -48,15 +48,9 @@ void with_function(const PointwiseFunction& f, const Use& use, std::integer_sequ
 template <class T>
 void pointwise_forward(Stream stream, const PointwiseFunction& f, View<const T> x, View<T> y) {
   const auto run = [&](auto of) {
-    with_packs<T>(
-        true,
-        [&](auto w, Extent extent) {
-          using F = decltype(of);
-          constexpr int width = decltype(w)::value;
-          launch(LAMINA_KERNEL(pointwise_forward_kernel<F, T, width>), grid_of_packs(extent, width), pack_threads, 0,
-                 stream, extent, of, x, y);
-        },
-        y, x);
+    packing_of<T>(true, y, x).launch_by(stream, [&](auto width, auto start) {
+      start(LAMINA_KERNEL(pointwise_forward_kernel<decltype(of), T, width()>), of, x, y);
+    });
   };
   with_function<T, false>(f, run, functions::all);
 }
@@ -65,15 +59,9 @@ template <class T>
 void pointwise_backward(Stream stream, const PointwiseFunction& f, View<const T> v, View<const T> dy, View<T> dx,
                         bool adds) {
   const auto run = [&](auto of) {
-    with_packs<T>(
-        true,
-        [&](auto w, Extent extent) {
-          using F = decltype(of);
-          constexpr int width = decltype(w)::value;
-          launch(LAMINA_KERNEL(pointwise_backward_kernel<F, T, width>), grid_of_packs(extent, width), pack_threads, 0,
-                 stream, extent, of, v, dy, dx, adds);
-        },
-        dx, v, dy);
+    packing_of<T>(true, dx, v, dy).launch_by(stream, [&](auto width, auto start) {
+      start(LAMINA_KERNEL(pointwise_backward_kernel<decltype(of), T, width()>), of, v, dy, dx, adds);
+    });
   };
   with_function<T, true>(f, run, functions::all);
 }

@@ -58,29 +58,17 @@ __global__ void scale_shift_sums_kernel(View<const T> x, View<const T> dy, Sums*
 
 template <class T>
 void scale_shift(Stream stream, const ScaleAndShift<T>& by, View<const T> x, View<T> y, bool adds) {
-  with_packs<T>(
-      false,
-      [&](auto w, Extent extent) {
-        constexpr int width = decltype(w)::value;
-        launch(LAMINA_KERNEL(scale_shift_kernel<T, width>), grid_of_packs(extent, width), pack_threads, 0, stream,
-               extent, by, x, y, adds);
-      },
-      y, x);
+  packing_of<T>(false, y, x).launch_by(stream, [&](auto width, auto start) {
+    start(LAMINA_KERNEL(scale_shift_kernel<T, width()>), by, x, y, adds);
+  });
 }
 
 template <class T>
 void prelu(Stream stream, const ScaleAndShift<T>& by, View<const T> x, View<const T> v, View<T> y, bool adds) {
-  with_packs<T>(
-      false,
-      [&](auto w, Extent extent) {
-        constexpr int width = decltype(w)::value;
-        launch(LAMINA_KERNEL(prelu_kernel<T, width>), grid_of_packs(extent, width), pack_threads, 0, stream, extent, by,
-               x, v, y, adds);
-      },
-      y, x, v);
+  packing_of<T>(false, y, x, v).launch_by(stream, [&](auto width, auto start) {
+    start(LAMINA_KERNEL(prelu_kernel<T, width()>), by, x, v, y, adds);
+  });
 }
-
-std::size_t scale_shift_gradient_bytes(int channels, std::int64_t count) { return channel_sums_bytes(channels, count); }
 
 template <class T>
 void scale_shift_gradient(Stream stream, View<const T> x, View<const T> dy, T* dscale, T* dshift, bool by_channel,
@@ -88,18 +76,15 @@ void scale_shift_gradient(Stream stream, View<const T> x, View<const T> dy, T* d
   auto* const sums = static_cast<Sums*>(partial);
   const std::int64_t count = dy.n * dy.plane();
   const int slices = slices_of(dy.c, count);
-  const auto add_up = [&](auto w, auto below) {
-    constexpr int width = decltype(w)::value;
-    launch(LAMINA_KERNEL(scale_shift_sums_kernel<T, width, decltype(below)::value>), grid_of_slices(dy.c, count),
-           sum_threads, 0, stream, x, dy, sums);
+  const auto add_up = [&](auto below) {
+    with_packs_of_planes<T>(
+        [&](auto width) {
+          launch(LAMINA_KERNEL(scale_shift_sums_kernel<T, width(), decltype(below)::value>),
+                 grid_of_slices(dy.c, count), sum_threads, 0, stream, x, dy, sums);
+        },
+        x, dy);
   };
-  const auto with_width = [&](auto below) {
-    if (packs_of_planes(x) == 1 || packs_of_planes(dy) == 1)
-      add_up(std::integral_constant<int, 1>(), below);
-    else
-      add_up(std::integral_constant<int, widest<T>>(), below);
-  };
-  dshift == nullptr ? with_width(std::true_type()) : with_width(std::false_type());
+  dshift == nullptr ? add_up(std::true_type()) : add_up(std::false_type());
   put_channel_sums(stream, sums, 1, by_channel ? dy.c : 1, by_channel ? slices : dy.c * slices, dscale, dshift, adds);
 }
 

@@ -25,12 +25,9 @@ template <class T>
 void prelu(Stream, const ScaleAndShift<T> &, View<const T> x, View<const T> v, View<T> y, bool adds);
 
 /// dscale = the sum of dy x and dshift = the sum of dy, over each channel or over all; += with `adds`. With a null
-/// dshift it is PReLU's. `partial` has scale_shift_gradient_bytes bytes.
+/// dshift it is PReLU's. `partial` has channel_sums_bytes().
 template <class T>
 void scale_shift_gradient(Stream, View<const T> x, View<const T> dy, T *dscale, T *dshift, bool by_channel, bool adds,
                           void *partial);
-
-/// Bytes of `partial` for channels of `count` values.
-std::size_t scale_shift_gradient_bytes(int channels, std::int64_t count);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

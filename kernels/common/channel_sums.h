@@ -30,21 +30,23 @@ inline int slices_of(int channels, std::int64_t count) {
   return static_cast<int>(std::clamp<std::int64_t>(std::min(blocks / channels, count / least), 1, blocks));
 }
 
-inline std::size_t channel_sums_bytes(int channels, std::int64_t count) {
-  return static_cast<std::size_t>(channels) * static_cast<std::size_t>(slices_of(channels, count)) * sizeof(Sums);
-}
-
 /// A block for every channel and slice. Neighbouring channels are along x, because small planes share sectors.
 inline dim3 grid_of_slices(int channels, std::int64_t count) {
   return dim3(static_cast<unsigned>(channels), static_cast<unsigned>(slices_of(channels, count)));
 }
 
-/// Elements of the widest pack in which every plane of a tensor can be read.
-template <class T>
-int packs_of_planes(const View<const T>& view) {
-  const bool fits = reinterpret_cast<std::uintptr_t>(view.data) % 16 == 0 && view.plane() % widest<T> == 0 &&
-                    (view.n == 1 || view.pitch % widest<T> == 0);
-  return fits ? widest<T> : 1;
+/// Calls use(std::integral_constant<int, width>()) with the widest pack in which every plane of the tensors can be
+/// read. A tensor may be null.
+template <class T, class Use, class... Views>
+void with_packs_of_planes(const Use& use, const Views&... views) {
+  const auto fits = [](const View<const T>& view) {
+    return reinterpret_cast<std::uintptr_t>(view.data) % 16 == 0 && view.plane() % widest<T> == 0 &&
+           (view.n == 1 || view.pitch % widest<T> == 0);
+  };
+  if (((views.data == nullptr || fits(views)) && ...))
+    use(std::integral_constant<int, widest<T>>());
+  else
+    use(std::integral_constant<int, 1>());
 }
 
 /// Calls body(image, first pixel of the pack) for this thread's packs of slice blockIdx.y of a channel.

@@ -50,18 +50,9 @@ __device__ void store_pack(T* to, const Loaded<T, width>& pack) {
   }
 }
 
-/// Sets to = pack, or adds to += pack. Old contents are read only if they are added to.
+/// Sets to = pack, or adds to += pack, then with `relu` max(to, 0). Old contents are read only if they are added to.
 template <class T, int width>
-__device__ void put_pack(T* to, const Loaded<T, width>& pack, bool adds) {
-  if (!adds) return store_pack(to, pack);
-  Loaded<T, width> sum = load_pack<width>(static_cast<const T*>(to));
-  for (int k = 0; k < width; ++k) sum.v[k] += pack.v[k];
-  store_pack(to, sum);
-}
-
-/// The same, then max(to, 0) with `relu`.
-template <class T, int width>
-__device__ void put_pack(T* to, Loaded<T, width> pack, bool adds, bool relu) {
+__device__ void put_pack(T* to, Loaded<T, width> pack, bool adds, bool relu = false) {
   if (adds) {
     const Loaded<T, width> old = load_pack<width>(static_cast<const T*>(to));
     for (int k = 0; k < width; ++k) pack.v[k] += old.v[k];
@@ -90,6 +81,16 @@ struct Images {
   LAMINA_HOST_DEVICE T* at(int n) const { return data + n * pitch; }
 };
 
+/// Blocks along x for `count` threads; kernels stride over the rest.
+inline unsigned blocks_for(std::int64_t count, int threads) {
+  return static_cast<unsigned>(std::clamp<std::int64_t>(divide_up(count, threads), 1, 1 << 30));
+}
+
+/// A thread for every pack. Packs of an image are along x, images along y.
+inline dim3 grid_of_packs(const Extent& extent, int width) {
+  return dim3(blocks_for(extent.size / width, pack_threads), static_cast<unsigned>(std::min(extent.images, 65535)));
+}
+
 /// The widest pack that all tensors of a launch allow. The tensors have one shape, or are null.
 template <class T>
 class Packing {
@@ -108,15 +109,26 @@ class Packing {
     pitches_fit_ = pitches_fit_ && view.pitch % widest<T> == 0;
   }
 
-  /// Calls launch(std::integral_constant<int, width>(), extent).
-  template <class Launch>
-  void with_width(const Launch& launch) const {
+  /// Calls use(std::integral_constant<int, width>(), extent).
+  template <class Use>
+  void with_width(const Use& use) const {
     const Extent extent = dense_ ? Extent{1, images_ * size_} : Extent{images_, size_};
     if (bases_fit_ && (dense_ || pitches_fit_) && extent.size % widest<T> == 0) {
-      launch(std::integral_constant<int, widest<T>>(), extent);
+      use(std::integral_constant<int, widest<T>>(), extent);
     } else {
-      launch(std::integral_constant<int, 1>(), extent);
+      use(std::integral_constant<int, 1>(), extent);
     }
+  }
+
+  /// Calls use(std::integral_constant<int, width>(), start). start(LAMINA_KERNEL(kernel), arguments...) launches a
+  /// kernel of (Extent, arguments...) with a thread for every pack.
+  template <class Use>
+  void launch_by(Stream stream, const Use& use) const {
+    with_width([&](auto width, const Extent& extent) {
+      use(width, [&](auto kernel, const char* name, const auto&... arguments) {
+        launch(kernel, name, grid_of_packs(extent, width()), pack_threads, 0, stream, extent, arguments...);
+      });
+    });
   }
 
  private:
@@ -125,22 +137,12 @@ class Packing {
   std::int64_t size_;
 };
 
-/// The same for a few tensors.
-template <class T, class Launch, class U, class... Views>
-void with_packs(bool flat, const Launch& launch, const View<U>& first, const Views&... others) {
+/// The packing of a few tensors.
+template <class T, class U, class... Views>
+Packing<T> packing_of(bool flat, const View<U>& first, const Views&... others) {
   Packing<T> packing(first, flat);
   (packing.look_at(others), ...);
-  packing.with_width(launch);
-}
-
-/// Blocks along x for `count` threads; kernels stride over the rest.
-inline unsigned blocks_for(std::int64_t count, int threads) {
-  return static_cast<unsigned>(std::clamp<std::int64_t>(divide_up(count, threads), 1, 1 << 30));
-}
-
-/// A thread for every pack. Packs of an image are along x, images along y.
-inline dim3 grid_of_packs(const Extent& extent, int width) {
-  return dim3(blocks_for(extent.size / width, pack_threads), static_cast<unsigned>(std::min(extent.images, 65535)));
+  return packing;
 }
 
 /// Calls body(image, first element of the pack) for every pack of this thread.

@@ -73,6 +73,9 @@ struct CellsAlong {
   int repeats, outer, cells, inner;
 };
 
+/// Bytes of workspace for the sums over channels of `count` values (channel_sums.h).
+std::size_t channel_sums_bytes(int channels, std::int64_t count);
+
 /// The number of units that hold `count`, which is not negative.
 template <class Count, class Unit>
 LAMINA_HOST_DEVICE constexpr auto divide_up(Count count, Unit unit) {

@@ -31,27 +31,17 @@ __global__ void fill_kernel(Extent extent, Images<T> to, Computed<T> value) {
 
 template <class From, class To>
 void copy(Stream stream, View<const From> from, View<To> to, bool adds) {
-  with_packs<std::conditional_t<sizeof(From) < sizeof(To), From, To>>(
-      true,
-      [&](auto w, Extent extent) {
-        constexpr int width = decltype(w)::value;
-        launch(LAMINA_KERNEL(copy_kernel<From, To, width>), grid_of_packs(extent, width), pack_threads, 0, stream,
-               extent, from, to, adds);
-      },
-      to, from);
+  using Smaller = std::conditional_t<sizeof(From) < sizeof(To), From, To>;
+  packing_of<Smaller>(true, to, from).launch_by(stream, [&](auto width, auto start) {
+    start(LAMINA_KERNEL(copy_kernel<From, To, width()>), from, to, adds);
+  });
 }
 
 template <class T>
 void fill(Stream stream, View<T> to, Computed<T> value) {
   if (to.image() == 0) return;
-  with_packs<T>(
-      true,
-      [&](auto w, Extent extent) {
-        constexpr int width = decltype(w)::value;
-        launch(LAMINA_KERNEL(fill_kernel<T, width>), grid_of_packs(extent, width), pack_threads, 0, stream, extent, to,
-               value);
-      },
-      to);
+  packing_of<T>(true, to).launch_by(
+      stream, [&](auto width, auto start) { start(LAMINA_KERNEL(fill_kernel<T, width()>), to, value); });
 }
 
 #define LAMINA_INSTANTIATE(T)                               \

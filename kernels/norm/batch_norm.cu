@@ -125,11 +125,11 @@ void launch_sums(Stream stream, View<const T> x, int images, Sums* partial) {
   const std::int64_t count = images * x.plane();
   const dim3 grid = grid_of_slices(x.n / images * x.c, count);
   const int threads = sum_threads_for(count);
-  if (packs_of_planes(x) == 1) {
-    launch(LAMINA_KERNEL(batch_norm_sums_kernel<T, 1>), grid, threads, 0, stream, x, images, partial);
-  } else {
-    launch(LAMINA_KERNEL(batch_norm_sums_kernel<T, widest<T>>), grid, threads, 0, stream, x, images, partial);
-  }
+  with_packs_of_planes<T>(
+      [&](auto width) {
+        launch(LAMINA_KERNEL(batch_norm_sums_kernel<T, width()>), grid, threads, 0, stream, x, images, partial);
+      },
+      x);
 }
 
 /// `channels` has values for each image or, with a pitch of 0, for all.
@@ -137,22 +137,13 @@ template <class T>
 void launch_apply(Stream stream, View<const T> x, View<const T> other, const PointwiseFunction& function,
                   Images<const NormChannel<T>> channels, View<T> y) {
   with_ending<T>(function, [&](auto f) {
-    with_packs<T>(
-        false,
-        [&](auto w, Extent extent) {
-          constexpr int width = decltype(w)::value;
-          launch(LAMINA_KERNEL(batch_norm_apply_kernel<T, width, decltype(f)>), grid_of_packs(extent, width),
-                 pack_threads, 0, stream, extent, y.plane(), x, other, f, channels, y);
-        },
-        y, x, other);
+    packing_of<T>(false, y, x, other).launch_by(stream, [&](auto width, auto start) {
+      start(LAMINA_KERNEL(batch_norm_apply_kernel<T, width(), decltype(f)>), y.plane(), x, other, f, channels, y);
+    });
   });
 }
 
 }  // namespace
-
-std::size_t batch_norm_statistics_bytes(int channels, std::int64_t count) {
-  return channel_sums_bytes(channels, count);
-}
 
 template <class T>
 void batch_norm_statistics(Stream stream, View<const T> x, const NormNumbers<T>& numbers, NormChannel<T>* channels,

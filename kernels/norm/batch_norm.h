@@ -26,8 +26,8 @@ struct NormNumbers {
   double epsilon, momentum;
 };
 
-/// Bytes that batch_norm_statistics, and batch_norm_backward, need for channels of `count` values.
-std::size_t batch_norm_statistics_bytes(int channels, std::int64_t count);
+/// Bytes that batch_norm_backward needs for channels of `count` values, and group_norm_backward for the planes of all
+/// images. batch_norm_statistics needs channel_sums_bytes().
 template <class T>
 std::size_t batch_norm_backward_bytes(int channels, std::int64_t count);
 
@@ -86,10 +86,8 @@ template <class T>
 void group_norm_backward(Stream, View<const T> x, View<const T> dy, const GroupNumbers<T>&, const NormChannel<T>* saved,
                          const NormGradients<T>&, void* workspace);
 
-/// Bytes of the workspaces for a tensor of these extents.
+/// Bytes of forward's workspace for a tensor of these extents.
 template <class T>
 std::size_t group_norm_forward_bytes(int images, int channels, std::int64_t plane, int groups);
-template <class T>
-std::size_t group_norm_backward_bytes(int images, int channels, std::int64_t plane);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

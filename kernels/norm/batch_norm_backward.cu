@@ -107,7 +107,7 @@ __global__ void group_norm_slopes_kernel(const Sums* partial, int slices, double
 }
 
 template <class T, NormMask mask, int width>
-__global__ void batch_norm_gradient_kernel(AnyFunction<Computed<T>> f, Extent extent, std::int64_t plane,
+__global__ void batch_norm_gradient_kernel(Extent extent, AnyFunction<Computed<T>> f, std::int64_t plane,
                                            Images<const T> x, Images<const T> y, Images<const T> dy,
                                            Images<const Slopes<T>> slopes, Images<T> dx, bool adds_dx, Images<T> dother,
                                            bool adds_dother) {
@@ -137,15 +137,12 @@ void launch_sums(Stream stream, const PointwiseFunction& function, View<const T>
   const std::int64_t count = images * x.plane();
   const dim3 grid = grid_of_slices(x.n / images * x.c, count);
   const int threads = sum_threads_for(count);
-  const bool packs =
-      packs_of_planes(x) > 1 && packs_of_planes(dy) > 1 && (mask != NormMask::from_y || packs_of_planes(y) > 1);
-  if (packs) {
-    launch(LAMINA_KERNEL(batch_norm_gradient_sums_kernel<T, mask, widest<T>>), grid, threads, 0, stream, f, x, y, dy,
-           images, channels, members, partial);
-  } else {
-    launch(LAMINA_KERNEL(batch_norm_gradient_sums_kernel<T, mask, 1>), grid, threads, 0, stream, f, x, y, dy, images,
-           channels, members, partial);
-  }
+  with_packs_of_planes<T>(
+      [&](auto width) {
+        launch(LAMINA_KERNEL(batch_norm_gradient_sums_kernel<T, mask, width()>), grid, threads, 0, stream, f, x, y, dy,
+               images, channels, members, partial);
+      },
+      x, dy, mask == NormMask::from_y ? y : View<const T>());
 }
 
 template <class T, NormMask mask>
@@ -156,15 +153,10 @@ void launch_gradients(Stream stream, const PointwiseFunction& function, View<con
   if (mask == NormMask::none && !gradients.adds_dother && on_dy(dother)) dother.data = nullptr;  // dy is there already
   if (gradients.dx.data == nullptr && dother.data == nullptr) return;
   if (mask != NormMask::from_y) y.data = nullptr;
-  with_packs<T>(
-      false,
-      [&](auto w, Extent extent) {
-        constexpr int width = decltype(w)::value;
-        launch(LAMINA_KERNEL(batch_norm_gradient_kernel<T, mask, width>), grid_of_packs(extent, width), pack_threads, 0,
-               stream, AnyFunction<Computed<T>>(function), extent, x.plane(), x, y, dy, slopes, gradients.dx,
-               gradients.adds_dx, dother, gradients.adds_dother);
-      },
-      dy, x, y, gradients.dx, dother);
+  packing_of<T>(false, dy, x, y, gradients.dx, dother).launch_by(stream, [&](auto width, auto start) {
+    start(LAMINA_KERNEL(batch_norm_gradient_kernel<T, mask, width()>), AnyFunction<Computed<T>>(function), x.plane(), x,
+          y, dy, slopes, gradients.dx, gradients.adds_dx, dother, gradients.adds_dother);
+  });
 }
 
 template <class T>
@@ -209,11 +201,6 @@ void batch_norm_backward(Stream stream, NormMask mask, const PointwiseFunction& 
 }
 
 template <class T>
-std::size_t group_norm_backward_bytes(int images, int channels, std::int64_t plane) {
-  return batch_norm_backward_bytes<T>(images * channels, plane);
-}
-
-template <class T>
 void group_norm_backward(Stream stream, View<const T> x, View<const T> dy, const GroupNumbers<T>& numbers,
                          const NormChannel<T>* saved, const NormGradients<T>& gradients, void* workspace) {
   const int members = x.c / numbers.groups, channels = x.n * x.c, slices = slices_of(channels, x.plane());
@@ -233,7 +220,6 @@ void group_norm_backward(Stream stream, View<const T> x, View<const T> dy, const
   template void batch_norm_backward(Stream, NormMask, const PointwiseFunction&, View<const T>, View<const T>,          \
                                     View<const T>, const NormChannel<T>*, const Computed<T>*, const NormGradients<T>&, \
                                     void*);                                                                            \
-  template std::size_t group_norm_backward_bytes<T>(int, int, std::int64_t);                                           \
   template void group_norm_backward(Stream, View<const T>, View<const T>, const GroupNumbers<T>&,                      \
                                     const NormChannel<T>*, const NormGradients<T>&, void*);
 LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)

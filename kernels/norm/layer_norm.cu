@@ -169,15 +169,14 @@ void layer_norm_gradient(Stream stream, View<const T> x, View<const T> dy, const
   auto* const sums = static_cast<Sums*>(partial);
   const std::int64_t count = x.n * x.plane();
   const dim3 grid = grid_of_slices(x.c, count);
-  if (packs_of_planes(x) == 1 || packs_of_planes(dy) == 1)
-    launch(LAMINA_KERNEL(layer_norm_sums_kernel<T, 1>), grid, sum_threads_for(count), 0, stream, x, dy, saved, sums);
-  else
-    launch(LAMINA_KERNEL(layer_norm_sums_kernel<T, widest<T>>), grid, sum_threads_for(count), 0, stream, x, dy, saved,
-           sums);
+  with_packs_of_planes<T>(
+      [&](auto width) {
+        launch(LAMINA_KERNEL(layer_norm_sums_kernel<T, width()>), grid, sum_threads_for(count), 0, stream, x, dy, saved,
+               sums);
+      },
+      x, dy);
   put_channel_sums(stream, sums, 1, x.c, slices_of(x.c, count), dscale, dshift, adds);
 }
-
-std::size_t layer_norm_gradient_bytes(int channels, std::int64_t count) { return channel_sums_bytes(channels, count); }
 
 #define LAMINA_INSTANTIATE(T)                                                                                      \
   template void layer_norm_forward(Stream, View<const T>, const Computed<T>*, const Computed<T>*, double,          \

@@ -25,12 +25,9 @@ template <class T>
 void layer_norm_backward(Stream, View<const T> x, View<const T> dy, const Computed<T>* scale,
                          const PixelStatistics<T>* saved, View<T> dx, bool adds);
 
-/// dscale and dshift, or += with `adds`. `partial` has layer_norm_gradient_bytes bytes.
+/// dscale and dshift, or += with `adds`. `partial` has channel_sums_bytes().
 template <class T>
 void layer_norm_gradient(Stream, View<const T> x, View<const T> dy, const PixelStatistics<T>* saved,
                          Computed<T>* dscale, Computed<T>* dshift, bool adds, void* partial);
-
-/// For channels of `count` values.
-std::size_t layer_norm_gradient_bytes(int channels, std::int64_t count);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

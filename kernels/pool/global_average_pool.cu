@@ -52,14 +52,9 @@ void global_average_pool_forward(Stream stream, View<const T> x, View<T> y) {
 
 template <class T>
 void global_average_pool_backward(Stream stream, View<const T> dy, View<T> dx, bool adds) {
-  with_packs<T>(
-      false,
-      [&](auto w, Extent extent) {
-        constexpr int width = decltype(w)::value;
-        launch(LAMINA_KERNEL(global_average_pool_backward_kernel<T, width>), grid_of_packs(extent, width), pack_threads,
-               0, stream, extent, dy, dx, adds);
-      },
-      dx);
+  packing_of<T>(false, dx).launch_by(stream, [&](auto width, auto start) {
+    start(LAMINA_KERNEL(global_average_pool_backward_kernel<T, width()>), dy, dx, adds);
+  });
 }
 
 #define LAMINA_INSTANTIATE(T)                                                \

@@ -16,8 +16,7 @@ View<const float> images(int offset, int gap) { return {numbers + offset, 3, 2, 
 /// The width of a launch over these tensors.
 int width_of(bool flat, const View<const float>& a, const View<const float>& b = {}) {
   int taken = 0;
-  with_packs<float>(
-      flat, [&](auto width, const Extent&) { taken = width; }, a, b);
+  packing_of<float>(flat, a, b).with_width([&](auto width, const Extent&) { taken = width; });
   return taken;
 }
 

@@ -42,7 +42,7 @@ Lowered lower(const GroupNorm& op, const Spec& spec, const Launcher& on) {
                           static_cast<const NormChannel<T>*>(args.saved), gradients, args.workspace);
     };
     add_launches(unit, spec, on, forward, backward, group_norm_forward_bytes<T>(y.n, y.c, y.plane(), op.groups),
-                 group_norm_backward_bytes<T>(y.n, y.c, y.plane()), gradient_passes(spec));
+                 batch_norm_backward_bytes<T>(y.n * y.c, y.plane()), gradient_passes(spec));
   });
   return unit;
 }
@@ -70,8 +70,7 @@ Lowered lower(const LayerNorm& op, const Spec& spec, const Launcher& on) {
                           args.workspace);
     };
     if (op.affine)
-      unit.steps.push_back(
-          launches(on, Pass::backward_params, params, layer_norm_gradient_bytes(spec.y.shape.c, pixels)));
+      unit.steps.push_back(launches(on, Pass::backward_params, params, channel_sums_bytes(spec.y.shape.c, pixels)));
   });
   return unit;
 }

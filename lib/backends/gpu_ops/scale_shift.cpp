@@ -40,7 +40,7 @@ Lowered lower_runs(const Spec& spec, const Launcher& on, bool by_channel, bool l
           scale_shift_gradient(stream, view<const T>(args.x[0]), view<const T>(args.dy), args.dw[0].as<T>(),
                                below ? nullptr : args.dw[1].as<T>(), by_channel, adds, args.workspace);
         },
-        scale_shift_gradient_bytes(spec.y.shape.c, spec.y.shape.n * spec.y.shape.plane())));
+        channel_sums_bytes(spec.y.shape.c, spec.y.shape.n * spec.y.shape.plane())));
   });
   return unit;
 }

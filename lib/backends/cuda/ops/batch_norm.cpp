@@ -34,10 +34,11 @@ NormNumbers<T> numbers_of(const Args& args, const BatchNorm& op) {
           .momentum = op.momentum};
 }
 
+/// y from the values of the channels.
 template <class T>
-void apply(Stream stream, const Args& args, const Tail& tail, const NormChannel<T>* channels) {
+void apply(Stream stream, const Args& args, const Tail& tail, const void* channels) {
   batch_norm_apply(stream, view<const T>(args.x[0]), tail.add ? view<const T>(args.x[1]) : View<const T>(),
-                   tail.function, channels, view<T>(args.y));
+                   tail.function, static_cast<const NormChannel<T>*>(channels), view<T>(args.y));
 }
 
 template <class T>
@@ -52,58 +53,42 @@ NormGradients<T> gradients_of(const Args& args, const Spec& spec) {
           .adds_dw = spec.adds_dw};
 }
 
-template <class T>
-void emit_inference(Lowered& unit, const Spec& spec, const BatchNorm& op, const Tail& tail, Machine& machine) {
-  const int count = spec.y.shape.c;
-  unit.prepared_bytes = static_cast<std::size_t>(count) * sizeof(NormChannel<T>);
-  const auto prepare = [op, count](Stream stream, const Args& args) {
-    batch_norm_from_running(stream, count, numbers_of<T>(args, op), static_cast<NormChannel<T>*>(args.prepared));
-  };
-  const auto forward = [tail](Stream stream, const Args& args) {
-    apply<T>(stream, args, tail, static_cast<const NormChannel<T>*>(args.prepared));
-  };
-  unit.steps.push_back(launches(machine, {Pass::forward}, "direct", forward));
-  unit.steps.push_back(launches(machine, {Pass::prepare}, "direct", prepare));
-}
-
-template <class T>
-void emit_training(Lowered& unit, const Spec& spec, const BatchNorm& op, const Tail& tail, Machine& machine) {
-  const Shape& shape = spec.y.shape;
-  const std::int64_t count = shape.n * shape.plane();
-  unit.saved_bytes = static_cast<std::size_t>(shape.c) * sizeof(NormChannel<T>);
-  const auto forward = [op, tail](Stream stream, const Args& args) {
-    auto* const channels = static_cast<NormChannel<T>*>(args.saved);
-    batch_norm_statistics(stream, view<const T>(args.x[0]), numbers_of<T>(args, op), channels, args.workspace);
-    apply<T>(stream, args, tail, channels);
-  };
-  unit.steps.push_back(
-      launches(machine, {Pass::forward}, "direct", forward, batch_norm_statistics_bytes(shape.c, count)));
-  const auto recompute = [tail](Stream stream, const Args& args) {
-    apply<T>(stream, args, tail, static_cast<const NormChannel<T>*>(args.saved));
-  };
-  unit.steps.push_back(launches(machine, {Pass::recompute}, "direct", recompute));
-  const auto backward = [spec, tail, mask = tail.mask()](Stream stream, const Args& args) {
-    const View<const T> y = mask == NormMask::from_y ? view<const T>(args.y) : View<const T>();
-    batch_norm_backward(stream, mask, tail.function, view<const T>(args.x[0]), y, view<const T>(args.dy),
-                        static_cast<const NormChannel<T>*>(args.saved), args.w[0].as<const Computed<T>>(),
-                        gradients_of<T>(args, spec), args.workspace);
-  };
-  unit.steps.push_back(launches(machine, {Pass::backward_params, Pass::backward_data}, "direct", backward,
-                                batch_norm_backward_bytes<T>(shape.c, count)));
-}
-
 }  // namespace
 
 Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, Machine& machine) {
-  check_whole_batch(Machine::backend_name(), op);
+  check_whole_batch(machine.backend, op);
   const Tail tail{norm_tail(spec).add, tail_function(spec)};
+  const int channels = spec.y.shape.c;
+  const std::int64_t count = spec.y.shape.n * spec.y.shape.plane();
   Lowered unit = norm_unit(spec, norm_tail(spec));
-  with_storage(spec.y.dtype, [&]<class T>() {
+  const auto add = [&](auto... step) { unit.steps.push_back(launches(machine, step...)); };
+  with_storage(machine.backend, spec.y.dtype, [&]<class T>() {
+    const std::size_t bytes = static_cast<std::size_t>(channels) * sizeof(NormChannel<T>);
     if (spec.mode == Mode::inference) {
-      emit_inference<T>(unit, spec, op, tail, machine);
-    } else {
-      emit_training<T>(unit, spec, op, tail, machine);
+      unit.prepared_bytes = bytes;
+      add(Pass::forward, [tail](Stream stream, const Args& args) { apply<T>(stream, args, tail, args.prepared); });
+      add(Pass::prepare, [op, channels](Stream stream, const Args& args) {
+        batch_norm_from_running(stream, channels, numbers_of<T>(args, op), static_cast<NormChannel<T>*>(args.prepared));
+      });
+      return;
     }
+    unit.saved_bytes = bytes;
+    const auto recompute = [tail](Stream stream, const Args& args) { apply<T>(stream, args, tail, args.saved); };
+    const auto forward = [op, recompute](Stream stream, const Args& args) {
+      batch_norm_statistics(stream, view<const T>(args.x[0]), numbers_of<T>(args, op),
+                            static_cast<NormChannel<T>*>(args.saved), args.workspace);
+      recompute(stream, args);
+    };
+    add(Pass::forward, forward, channel_sums_bytes(channels, count));
+    add(Pass::recompute, recompute);
+    const auto backward = [spec, tail, mask = tail.mask()](Stream stream, const Args& args) {
+      const View<const T> y = mask == NormMask::from_y ? view<const T>(args.y) : View<const T>();
+      batch_norm_backward(stream, mask, tail.function, view<const T>(args.x[0]), y, view<const T>(args.dy),
+                          static_cast<const NormChannel<T>*>(args.saved), args.w[0].as<const Computed<T>>(),
+                          gradients_of<T>(args, spec), args.workspace);
+    };
+    add(std::vector{Pass::backward_params, Pass::backward_data}, "direct", backward,
+        batch_norm_backward_bytes<T>(channels, count));
   });
   return unit;
 }
