@@ -14,9 +14,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-const std::string self = Machine::backend_name();
-
-void check_spec(const Spec& spec, const Choice& choice) {
+void check_spec(const std::string& self, const Spec& spec, const Choice& choice) {
   check_enumerators(spec, choice);
   check_types(self, spec, Halves::taken);
   check_strict(self, choice);
@@ -37,15 +35,14 @@ class CudaMixedPrecision final : public MixedPrecisionLowering {
   std::int64_t chunk_elements() const override { return gpu_chunk_elements; }
   bool takes_halves(const Spec& spec) const override {
     if (holds<Add>(spec.op)) return spec.x.size() <= most_addends;  // more addends are summed in y, which would round
-    return gpu_op_takes_halves(spec.op) ||
-           holds<MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Dropout>(spec.op);
+    return gpu_op_takes_halves(spec.op) || holds<MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Dropout>(spec.op);
   }
   bool takes_nhwc(const Spec& spec) const override { return takes_any_order(spec.op); }
   Lowered lower(const Spec& spec, const Choice& choice) override {
     return std::visit(
         [&]<class T>(const T& op) -> Lowered {
           if constexpr (std::is_same_v<T, Input>) {
-            throw UsageError(self + ": an input computes nothing to be lowered");
+            throw UsageError(machine_.backend + ": an input computes nothing to be lowered");
           } else if constexpr (OneOf<T, Conv, FullyConnected>) {
             const Lowered lowered = Chooser(algorithm_table(op), spec, machine_, *this).lower(choice);
             for (const Lowered::Step& step : lowered.steps)
@@ -78,7 +75,7 @@ class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(const BackendOptions& options) : machine_(options) {}
 
-  std::string_view name() const override { return Machine::backend_name(); }
+  std::string_view name() const override { return machine_.backend; }
   std::string available() const override { return machine_.unavailable(); }
   std::string describe() override { return machine_.describe(); }
   Device& device() override { return machine_.device(); }
@@ -100,10 +97,11 @@ class CudaBackend final : public Backend {
   }
 
   Lowered lower(const Spec& spec, const Choice& choice) override {
-    check_spec(spec, choice);
+    check_spec(machine_.backend, spec, choice);
     const bool copies = !has_table(spec.op) && (has_halves(spec) || spec.y.layout == Layout::nhwc);
     Lowered lowered = copies ? lower_on_copies(spec, choice, halves_) : halves_.lower(spec, choice);
-    if (!holds<Conv, ConvTranspose, FullyConnected, Recurrent>(spec.op)) check_direct(self, spec, choice, lowered);
+    if (!holds<Conv, ConvTranspose, FullyConnected, Recurrent>(spec.op))
+      check_direct(machine_.backend, spec, choice, lowered);
     return lowered;
   }
 

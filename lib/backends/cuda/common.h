@@ -1,5 +1,5 @@
 #pragma once
-// Shared by the files of this backend: views of tensors, kernels that launch, dispatch on element types, the ops.
+// Shared by the files of this backend: the ops, and names of algorithms.
 
 #include <algorithm>
 #include <string>
@@ -19,17 +19,6 @@ namespace lamina::LAMINA_CUDA_SPACE {
 // The algorithms that are products by Machine::blas().
 constexpr const char *im2col_gemm_name = "im2col_gemm", *cublas_name = "cublas";
 
-/// Calls `function.template operator()<T>()` with T = float or double, by `dtype`. Throws Unsupported for other types.
-template <class Function>
-decltype(auto) with_type(DType dtype, Function&& function) {
-  return with_type(Machine::backend_name(), dtype, std::forward<Function>(function));
-}
-
-template <class Function>
-decltype(auto) with_storage(DType dtype, Function&& function) {
-  return with_storage(Machine::backend_name(), dtype, std::forward<Function>(function));
-}
-
 // One function per op, in the file of the op's name. `spec.op` holds the op; the algorithm's name is "direct" if there
 // is only one. They fill every vector of Lowered, one entry per x, and steps for the passes of spec.mode only.
 Lowered lower(const ConvTranspose&, const Spec&, const Choice&, Machine&,
@@ -39,7 +28,6 @@ Lowered lower(const AveragePool&, const Spec&, const Choice&, Machine&);
 Lowered lower(const GlobalAveragePool&, const Spec&, const Choice&, Machine&);
 Lowered lower(const BatchNorm&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Lrn&, const Spec&, const Choice&, Machine&);
-Lowered lower(const Dropout&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Softmax&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Recurrent&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Add&, const Spec&, const Choice&, Machine&);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "lamina/backend.h"
-#include "lib/backends/gpu_ops/launcher.h"
+#include "lib/backends/gpu_ops/gpu_ops.h"
 
 namespace lamina {
 class Blas;
@@ -22,9 +22,8 @@ class Machine : public Launcher {
   Machine(const Machine&) = delete;  // kernels keep references
   Machine& operator=(const Machine&) = delete;
 
-  static const char* backend_name();  ///< "cuda" or "cuda-host"
-  std::string unavailable() const;    ///< empty, or why the device is not available
-  std::string describe();             ///< opens cuBLAS for its version; if it cannot, says why in the same line
+  std::string unavailable() const;  ///< empty, or why the device is not available
+  std::string describe();           ///< opens cuBLAS for its version; if it cannot, says why in the same line
   Device& device();
   bool has_blas() const;  ///< whether blas() can be opened; touches no device, tries once
   /// Makes blas() if there is a device. Call it when lowering to a step that uses blas(): a pass may be recorded, and

@@ -40,11 +40,9 @@ struct Machine::Body {
 };
 
 Machine::Machine(const BackendOptions& options)
-    : Launcher{[this] { return body_->device.stream(); }, backend_name()},
+    : Launcher{[this] { return body_->device.stream(); }, "cuda"},
       body_(new Body{options.device, CudaDevice(options.device, options.memory_limit), nullptr, {}, {}}) {}
 Machine::~Machine() = default;
-
-const char* Machine::backend_name() { return "cuda"; }
 
 std::string Machine::unavailable() const {
   const std::string why = cuda_unavailable(body_->number);
@@ -71,7 +69,7 @@ Blas& Machine::blas(void* workspace) {
 bool Machine::has_blas() const { return body_->find_library() != nullptr; }
 
 void Machine::make_blas(DType dtype) {
-  check_math_environment(backend_name(), dtype, Math::strict, Products::of_cublas);
+  check_math_environment(backend, dtype, Math::strict, Products::of_cublas);
   body_->need_library();
   if (unavailable().empty()) body_->open_blas();
 }

@@ -46,14 +46,13 @@ struct Machine::Body {
 };
 
 Machine::Machine(const BackendOptions& options)
-    : Launcher{[] { return Stream(); }, backend_name()}, body_(new Body{HostDevice(1, options.memory_limit), {}}) {
+    : Launcher{[] { return Stream(); }, "cuda-host"}, body_(new Body{HostDevice(1, options.memory_limit), {}}) {
   if (options.device != 0)
     throw UsageError("cuda-host: no device " + std::to_string(options.device) +
                      "; device 0, the host, is the only one");
 }
 Machine::~Machine() = default;
 
-const char* Machine::backend_name() { return "cuda-host"; }
 std::string Machine::unavailable() const { return {}; }
 std::string Machine::describe() { return "CUDA kernels as the host runs them, for tests"; }
 Device& Machine::device() { return body_->device; }

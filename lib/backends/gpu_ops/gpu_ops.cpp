@@ -1,8 +1,13 @@
-// Finds the op of a spec among those that are lowered alike.
+// Finds the op of a spec among those that are lowered alike. An optimiser's update of all parameters of a plan, and the
+// loss scale before it.
 
 #include "gpu_ops.h"
 
+#include <limits>
 #include <variant>
+
+#include "kernels/update.h"
+#include "lib/backends/common/update_numbers.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
@@ -16,6 +21,22 @@ Lowered lower_gpu_op(const Spec& spec, const Launcher& on) {
         }
       },
       spec.op);
+}
+
+void run_update(const Update& u, const Launcher& on) {
+  with_type(on.backend, u.dtype, [&]<class T>() {
+    on.launch([&](Stream stream) {
+      update<T>(stream, rule_of<UpdateRule>(u), numbers_of<UpdateNumbers>(u), row_of<UpdateRow<T>, T>(u));
+    });
+  });
+}
+
+void run_check_overflow(const UpdateTensors& all, const Launcher& on) {
+  using Limits = std::numeric_limits<float>;
+  on.launch([&](Stream stream) {
+    check_overflow(stream, static_cast<const float*>(all.g), all.count, state_of<LossScaleState>(all.loss_scale),
+                   {Limits::min(), Limits::max(), LossScale::growth});
+  });
 }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,6 +1,8 @@
 #pragma once
 // Ops that the backends cuda, cuda-host and cudnn lower to the same kernels, and helpers for their lowering.
 
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,10 +13,25 @@
 #include "lamina/backend.h"
 #include "lamina/error.h"
 #include "lib/backends/common/lowering.h"
-#include "lib/backends/gpu_ops/launcher.h"
 #include "lib/core/units/along.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
+
+/// Where kernels are launched, and the backend's name for messages. `stream` is called at each launch.
+struct Launcher {
+  std::function<Stream()> stream;
+  std::string backend;
+
+  /// Calls work(stream), which launches. Throws DeviceError for a launch that failed.
+  template <class Work>
+  void launch(Work&& work) const {
+    try {
+      work(stream());
+    } catch (const LaunchError& error) {
+      throw DeviceError(backend + ": " + error.what());
+    }
+  }
+};
 
 /// A tensor as kernels see it.
 template <class T>
@@ -86,6 +103,16 @@ View<T> elements(const Tensor& tensor) {
   return row;
 }
 
+/// A view in which the pixels of nhwc are images of one pixel.
+template <class T>
+View<T> pixel_rows(const Tensor& tensor) {
+  if (tensor.layout == Layout::nchw) return view<T>(tensor);
+  const std::int64_t pixels = tensor.shape.n * tensor.shape.plane();
+  if (pixels > std::numeric_limits<int>::max())
+    throw LaunchError("a tensor in nhwc has " + std::to_string(pixels) + " pixels, more than 2^31 - 1; use nchw");
+  return {tensor.as<T>(), static_cast<int>(pixels), tensor.shape.c, 1, 1, tensor.pitch};
+}
+
 /// The function of a ReLU or a Pointwise, with `none` of another op; that of the last op of a tail.
 PointwiseFunction function_of(const Op&);
 PointwiseFunction tail_function(const Spec&);
@@ -111,6 +138,7 @@ Lowered lower(const Concat&, const Spec&, const Launcher&);
 Lowered lower(const SoftmaxCrossEntropy&, const Spec&, const Launcher&);
 Lowered lower(const SigmoidCrossEntropy&, const Spec&, const Launcher&);
 Lowered lower(const Embedding&, const Spec&, const Launcher&);
+Lowered lower(const Dropout&, const Spec&, const Launcher&);
 
 /// Whether kernels of this op take elements(), and so nhwc without gaps like nchw.
 inline bool takes_any_order(const Op& op) { return holds<Relu, Pointwise, Add>(op); }

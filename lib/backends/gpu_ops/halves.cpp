@@ -1,8 +1,6 @@
 // Halves beside f32: conversions, and a bias of f32 for values of halves.
 
 #include <cstdint>
-#include <limits>
-#include <string>
 
 #include "gpu_ops.h"
 #include "kernels/bias.h"
@@ -11,16 +9,6 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
-
-/// The pixels of nhwc as images of one pixel, with their channels.
-template <class T>
-View<T> rows(const Tensor& tensor) {
-  if (tensor.layout == Layout::nchw) return view<T>(tensor);
-  const std::int64_t pixels = tensor.shape.n * tensor.shape.plane();
-  if (pixels > std::numeric_limits<int>::max())
-    throw LaunchError("halves in nhwc have " + std::to_string(pixels) + " pixels, more than 2^31 - 1; use nchw");
-  return {tensor.as<T>(), static_cast<int>(pixels), tensor.shape.c, 1, 1, tensor.pitch};
-}
 
 template <class Function>
 void with_half(DType dtype, Function&& function) {
@@ -48,7 +36,7 @@ Matrices<T> matrices(const Tensor& tensor) {
 template <class From, class To>
 void convert(Stream stream, const Tensor& to, const Tensor& from, bool adds) {
   if (to.layout == from.layout || to.shape.plane() == 1)
-    return copy(stream, rows<const From>(from), rows<To>(to), adds);
+    return copy(stream, pixel_rows<const From>(from), pixel_rows<To>(to), adds);
   if (adds) throw LaunchError("a copy between layouts cannot add");
   if (!is_permuted(to.shape) && to.dense() && from.dense())
     return copy(stream, row<const From>(from), row<To>(to), false);
@@ -72,15 +60,15 @@ void add_bias_to_halves(const void* bias, const Tensor& y, bool relu, const Laun
   with_half(y.dtype, [&]<class Half>() {
     on.launch([&](Stream stream) {
       const auto* const from = static_cast<const float*>(bias);
-      if (is_rows(y.shape, y.layout)) return add_bias_to_rows(stream, from, rows<Half>(y), relu);
-      add_bias(stream, from, rows<Half>(y), relu);
+      if (is_rows(y.shape, y.layout)) return add_bias_to_rows(stream, from, pixel_rows<Half>(y), relu);
+      add_bias(stream, from, pixel_rows<Half>(y), relu);
     });
   });
 }
 
 void bias_gradient_of_halves(const Tensor& dy, void* db, bool adds, void* workspace, const Launcher& on) {
   with_half(dy.dtype, [&]<class Half>() {
-    const View<const Half> view = rows<const Half>(dy);
+    const View<const Half> view = pixel_rows<const Half>(dy);
     on.launch([&](Stream stream) {
       auto* const to = static_cast<float*>(db);
       if (is_rows(dy.shape, dy.layout)) return bias_gradient_of_rows(stream, view, to, adds, workspace);

@@ -57,10 +57,12 @@ Lowered lower(const Reorder& op, const Spec& spec, const Launcher& on) {
 
 namespace {
 
-/// `count` elements of each image, from `first` on.
+/// `count` elements of each image, from `first` on. In nhwc these are channels, and the pixels count as images.
 template <class T>
 View<T> run(const Tensor& tensor, std::int64_t first, std::int64_t count) {
-  return {tensor.as<T>() + first, tensor.shape.n, 1, 1, static_cast<int>(count), tensor.pitch};
+  const std::int64_t pixels = tensor.layout == Layout::nhwc ? tensor.shape.plane() : 1;
+  const View<T> images = pixel_rows<T>(tensor);
+  return {images.data + first / pixels, images.n, 1, 1, static_cast<int>(count / pixels), images.pitch};
 }
 
 /// The axes of a copy from the box of images to a dense part, or with `spreads` back.
@@ -73,24 +75,14 @@ ReorderAxes axes_of(const Box& box, bool spreads) {
   return kernel_axes(axes);
 }
 
-/// part = the box of whole, or part +=.
+/// Copies between the box of a whole tensor and a dense part: to the part or, with `spreads`, to the box.
 template <class T>
-void gather(Stream stream, const Tensor& whole, const Box& box, const Tensor& part, bool adds) {
-  const std::int64_t size = part.shape.image();
-  const View<const T> from = run<const T>(whole, box.offset(), size);
-  const View<T> to = run<T>(part, 0, size);
-  if (!box.is_run()) return reorder(stream, from, axes_of(box, false), to, adds);
-  if (adds || from.data != to.data || from.pitch != to.pitch) copy(stream, from, to, adds);
-}
-
-/// The box of whole = part, or the box +=.
-template <class T>
-void scatter(Stream stream, const Tensor& part, const Box& box, const Tensor& whole, bool adds) {
-  const std::int64_t size = part.shape.image();
-  const View<const T> from = run<const T>(part, 0, size);
-  const View<T> to = run<T>(whole, box.offset(), size);
-  if (!box.is_run()) return reorder(stream, from, axes_of(box, true), to, adds, true);
-  if (adds || from.data != to.data || from.pitch != to.pitch) copy(stream, from, to, adds);
+void move_box(Stream stream, const Tensor& from, const Tensor& to, const Box& box, bool spreads, bool adds) {
+  const std::int64_t size = (spreads ? from : to).shape.image();
+  const View<const T> source = run<const T>(from, spreads ? 0 : box.offset(), size);
+  const View<T> target = run<T>(to, spreads ? box.offset() : 0, size);
+  if (!box.is_run()) return reorder(stream, source, axes_of(box, spreads), target, adds, spreads);
+  if (adds || source.data != target.data || source.pitch != target.pitch) copy(stream, source, target, adds);
 }
 
 /// whole = 0 outside the box. Inside it may be 0, too, unless the box is a run.
@@ -108,10 +100,11 @@ Lowered lower(const Slice& op, const Spec& spec, const Launcher& on) {
   const Box box = box_of(op, spec.x[0].shape);
   with_storage(on.backend, spec.y.dtype, [&]<class T>() {
     add_launches(
-        unit, spec, on, [box](Stream stream, const Args& args) { gather<T>(stream, args.x[0], box, args.y, false); },
+        unit, spec, on,
+        [box](Stream stream, const Args& args) { move_box<T>(stream, args.x[0], args.y, box, false, false); },
         to_dx(spec, [box](Stream stream, const Args& args, const Tensor& dx, bool adds) {
           if (!adds) clear_around<T>(stream, dx, box, args.dy.shape.image());
-          scatter<T>(stream, args.dy, box, dx, adds);
+          move_box<T>(stream, args.dy, dx, box, true, adds);
         }));
   });
   finish_parts(unit, spec);
@@ -125,11 +118,11 @@ Lowered lower(const Concat& op, const Spec& spec, const Launcher& on) {
     add_launches(
         unit, spec, on,
         [boxes](Stream stream, const Args& args) {
-          for (std::size_t i = 0; i < boxes.size(); ++i) scatter<T>(stream, args.x[i], boxes[i], args.y, false);
+          for (std::size_t i = 0; i < boxes.size(); ++i) move_box<T>(stream, args.x[i], args.y, boxes[i], true, false);
         },
         [boxes, spec](Stream stream, const Args& args) {
           for (std::size_t i = 0; i < boxes.size(); ++i)
-            if (wanted(args, i)) gather<T>(stream, args.dy, boxes[i], args.dx[i], adds_dx(spec, i));
+            if (wanted(args, i)) move_box<T>(stream, args.dy, args.dx[i], boxes[i], false, adds_dx(spec, i));
         });
   });
   finish_parts(unit, spec);

@@ -13,8 +13,6 @@
 
 #include "conv.h"
 
-#include "conv_step.h"
-#include "conv_winograd_4x4.h"
 #include "kernels/conv/conv_1x1.h"
 #include "kernels/conv/conv_depthwise.h"
 #include "kernels/conv/conv_direct.h"
@@ -26,7 +24,7 @@ namespace {
 /// Filter and bias of a unit with a batch norm folded, for algorithms that read them directly.
 Prepared folded(const ConvUnit& c, Machine& machine) {
   if (!c.folded) return {};
-  return with_type(c.dtype, [&]<class T>() -> Prepared {
+  return with_type(machine.backend, c.dtype, [&]<class T>() -> Prepared {
     return {folded_bias_bytes<T>(c) + static_cast<std::size_t>(c.weights()) * sizeof(T),
             launches(machine, {Pass::prepare}, "fold", [c](Stream stream, const Args& args) {
               conv_fold(stream, fold_of<T>(c, args), prepared_filters<T>(c, args), static_cast<T*>(args.prepared));

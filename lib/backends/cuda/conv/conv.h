@@ -4,6 +4,9 @@
 // A batch norm that follows in inference is folded: forward then reads a filter and a bias made by prepare. ReLU is a
 // part of the epilogue. Another function is a kernel of its own, in place behind the pass: see apply().
 
+#include <algorithm>
+#include <string>
+
 #include "kernels/bias.h"
 #include "kernels/conv/conv_fold.h"
 #include "kernels/conv/conv_geometry.h"
@@ -84,7 +87,60 @@ inline std::size_t backward_bias_bytes(const ConvUnit& c) {
   return c.op.bias ? bias_gradient_bytes(c.op.channels, c.y.n * c.y.plane()) : 0;
 }
 
-/// One pass by im2col_gemm. The steps of the algorithms with kernels of their own are made by conv_step.h.
+/// Whether forward takes filters in a form of its own, which prepare makes in inference.
+template <class Kernels>
+concept TakesPrepared = requires {
+  Kernels::takes_prepared;
+};
+
+/// One pass of a convolution by the launchers of an algorithm: a struct of kernels/conv, such as ConvImplicitGemm.
+template <class Kernels>
+Lowered::Step conv_step(const ConvUnit& c, Pass pass, const Choice&, Machine& machine) {
+  return with_type(machine.backend, c.dtype, [&]<class T>() {
+    const ConvGeometry g = geometry_of(c.op);
+    const View<const T> x = empty_view<const T>(c.x), y = empty_view<const T>(c.y);
+    switch (pass) {
+      case Pass::backward_params:
+        return launches(
+            machine, {pass}, Kernels::name,
+            [c, g](Stream stream, const Args& args) {
+              const Masked<T> dy = masked_dy<T>(c, args);
+              backward_bias(stream, c, args, dy);
+              if (!args.dw.empty() && args.dw[0])
+                Kernels::backward_weights(stream, g, view<const T>(args.x[0]), dy, args.dw[0].as<T>(),
+                                          static_cast<T*>(args.workspace), c.add_dw);
+            },
+            std::max(Kernels::backward_weights_bytes(g, x, y), backward_bias_bytes(c)));
+      case Pass::backward_data:
+        return launches(
+            machine, {pass}, Kernels::name,
+            [c, g](Stream stream, const Args& args) {
+              if (wanted(args, 0))
+                Kernels::backward_data(stream, g, args.w[0].as<const T>(), masked_dy<T>(c, args), view<T>(args.dx[0]),
+                                       c.add_dx, static_cast<T*>(args.workspace));
+            },
+            Kernels::backward_data_bytes(g, y, empty_view<T>(c.x)));
+      default:
+        const bool prepared = TakesPrepared<Kernels> && c.inference;
+        return launches(
+            machine, {pass}, Kernels::name,
+            [c, g, prepared](Stream stream, const Args& args) {
+              const ForwardInputs<T> in = begin_forward<T>(stream, c, args);
+              Kernels::forward(stream, g, view<const T>(args.x[0]), prepared ? prepared_filters<T>(c, args) : in.w,
+                               view<T>(args.y), in.end, prepared ? nullptr : static_cast<T*>(args.workspace));
+              apply(stream, c.activation, args.y);
+            },
+            prepared ? 0 : Kernels::forward_bytes(g, x, empty_view<T>(c.y)));
+    }
+  });
+}
+
+/// The refusal of a number above a limit: "gemm_1x1 takes up to 65535 groups, not 70000".
+inline std::string limit(const std::string& name, const char* what, std::int64_t most, std::int64_t given) {
+  return name + " takes up to " + std::to_string(most) + " " + what + ", not " + std::to_string(given);
+}
+
+/// One pass by im2col_gemm.
 Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, const Choice&, Machine&);
 
 /// Cycles of forward or the data gradient on a large device in f32, by the model of docs/algorithms/implicit_gemm.md.
@@ -93,5 +149,17 @@ std::int64_t implicit_gemm_cycles(const ConvUnit&, Pass);
 /// Why the algorithm cannot run this convolution, or empty.
 std::string implicit_gemm_refusal(const ConvUnit&, Pass, Machine&);
 std::string im2col_gemm_refusal(const ConvUnit&, Pass, Machine&);
+
+constexpr const char* winograd_4x4_name = "winograd_4x4";
+
+/// Why the algorithm cannot run the convolution, or empty.
+std::string winograd_4x4_refusal(const ConvUnit&, Pass, Machine&);
+
+/// Whether the models predict that it is faster than implicit_gemm: see docs/algorithms/winograd_4x4.md.
+bool winograd_4x4_pays(const ConvUnit&, Pass, Machine&);
+
+/// The step of any pass, and the filters that forward wants prepared in inference.
+Lowered::Step winograd_4x4_step(const ConvUnit&, Pass, const Choice&, Machine&);
+Prepared winograd_4x4_filters(const ConvUnit&, Machine&);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

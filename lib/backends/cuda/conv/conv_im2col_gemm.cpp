@@ -73,17 +73,9 @@ class Run {
       const View<const T> columns = columns_of(first, count);
       const View<T> y = images_of<T>(args_->y, first, count);
       for (int group = 0; group < c_.g.groups; ++group) {
-        Gemm<T> gemm = product(c_.group_filters(), plane(), c_.group_rows(), count);
-        gemm.a = in.w + group * weights();
-        gemm.lda = c_.group_rows();
-        gemm.b = columns.at(0, group * c_.group_rows());
-        gemm.ldb = plane();
-        gemm.stride_b = columns.pitch;
-        gemm.beta = in.end.adds ? T(1) : T(0);
-        gemm.c = y.at(0, group * c_.group_filters());
-        gemm.ldc = plane();
-        gemm.stride_c = y.pitch;
-        blas_->gemm(gemm);
+        multiply(c_.group_filters(), plane(), c_.group_rows(), count, {in.w + group * weights(), c_.group_rows(), 0},
+                 {columns.at(0, group * c_.group_rows()), plane(), columns.pitch},
+                 {y.at(0, group * c_.group_filters()), plane(), y.pitch}, in.end.adds);
       }
     });
     if (in.end.bias != nullptr || in.end.relu) add_bias(stream_, in.end.bias, view<T>(args_->y), in.end.relu);
@@ -96,18 +88,10 @@ class Run {
       const View<T> dx = images_of<T>(args_->dx[0], first, count);
       const View<T> columns = c_.plain() ? dx : own_columns(count);
       for (int group = 0; group < c_.g.groups; ++group) {
-        Gemm<T> gemm = product(c_.group_rows(), plane(), c_.group_filters(), count);
-        gemm.transpose_a = true;
-        gemm.a = args_->w[0].as<const T>() + group * weights();
-        gemm.lda = c_.group_rows();
-        gemm.b = dy.at(0, group * c_.group_filters());
-        gemm.ldb = plane();
-        gemm.stride_b = dy.pitch;
-        gemm.beta = c_.plain() && c_.add_dx ? T(1) : T(0);
-        gemm.c = columns.at(0, group * c_.group_rows());
-        gemm.ldc = plane();
-        gemm.stride_c = columns.pitch;
-        blas_->gemm(gemm);
+        multiply(c_.group_rows(), plane(), c_.group_filters(), count,
+                 {args_->w[0].as<const T>() + group * weights(), c_.group_rows(), 0, true},
+                 {dy.at(0, group * c_.group_filters()), plane(), dy.pitch},
+                 {columns.at(0, group * c_.group_rows()), plane(), columns.pitch}, c_.plain() && c_.add_dx);
       }
       if (!c_.plain()) col2im(stream_, c_.g, View<const T>(columns), dx, c_.add_dx);
     });
@@ -120,19 +104,10 @@ class Run {
     for_each_chunk([&](int first, int count) {
       const View<const T> dy = dy_of(first, count), columns = columns_of(first, count);
       for (int n = 0; n < count; ++n) {
-        Gemm<T> gemm = product(c_.group_filters(), c_.group_rows(), plane(), c_.g.groups);
-        gemm.transpose_b = true;
-        gemm.a = dy.at(n, 0);
-        gemm.lda = plane();
-        gemm.stride_a = std::int64_t{c_.group_filters()} * plane();
-        gemm.b = columns.at(n, 0);
-        gemm.ldb = plane();
-        gemm.stride_b = std::int64_t{c_.group_rows()} * plane();
-        gemm.beta = first + n > 0 || c_.add_dw ? T(1) : T(0);
-        gemm.c = args_->dw[0].as<T>();
-        gemm.ldc = c_.group_rows();
-        gemm.stride_c = weights();
-        blas_->gemm(gemm);
+        multiply(c_.group_filters(), c_.group_rows(), plane(), c_.g.groups,
+                 {dy.at(n, 0), plane(), std::int64_t{c_.group_filters()} * plane()},
+                 {columns.at(n, 0), plane(), std::int64_t{c_.group_rows()} * plane(), true},
+                 {args_->dw[0].as<T>(), c_.group_rows(), weights()}, first + n > 0 || c_.add_dw);
       }
     });
   }
@@ -141,14 +116,34 @@ class Run {
   int plane() const { return static_cast<int>(c_.y.plane()); }
   std::int64_t weights() const { return std::int64_t{c_.group_filters()} * c_.group_rows(); }
 
-  Gemm<T> product(int m, int n, int k, int batch) const {
-    Gemm<T> gemm{};
-    gemm.m = m;
-    gemm.n = n;
-    gemm.k = k;
-    gemm.alpha = 1;
-    gemm.batch = batch;
-    return gemm;
+  /// A row-major matrix of a product.
+  template <class Element>
+  struct Matrix {
+    Element* data;
+    int leading;
+    std::int64_t stride;  ///< to the matrix of the next image or group
+    bool transposed = false;
+  };
+
+  /// c = a b, or c += a b, `batch` times: m x k, k x n.
+  void multiply(int m, int n, int k, int batch, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c,
+                bool adds) const {
+    blas_->gemm(Gemm<T>{.transpose_a = a.transposed,
+                        .transpose_b = b.transposed,
+                        .m = m,
+                        .n = n,
+                        .k = k,
+                        .a = a.data,
+                        .lda = a.leading,
+                        .b = b.data,
+                        .ldb = b.leading,
+                        .beta = adds ? T(1) : T(0),
+                        .c = c.data,
+                        .ldc = c.leading,
+                        .batch = batch,
+                        .stride_a = a.stride,
+                        .stride_b = b.stride,
+                        .stride_c = c.stride});
   }
 
   template <class Body>
@@ -195,7 +190,7 @@ std::string im2col_gemm_refusal(const ConvUnit& c, Pass, Machine&) {
 
 Lowered::Step im2col_gemm_step(const ConvUnit& c, Pass pass, const Choice& choice, Machine& machine) {
   Problem problem(c);
-  return with_type(c.dtype, [&]<class T>() {
+  return with_type(machine.backend, c.dtype, [&]<class T>() {
     // The most images that fit the limit, by halving: bytes grow with images.
     for (int above = c.x.n; problem.images_at_once < above;) {
       const int middle = above - (above - problem.images_at_once) / 2;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "conv_step.h"
+#include "conv.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

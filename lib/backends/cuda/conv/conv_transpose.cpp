@@ -10,7 +10,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 Lowered lower(const ConvTranspose&, const Spec& spec, const Choice& choice, Machine& machine,
               const std::function<Lowered(const Spec&, const Choice&)>& lower_mirrored) {
   const Shape& y = spec.y.shape;
-  return with_type(spec.y.dtype, [&]<class T>() {
+  return with_type(machine.backend, spec.y.dtype, [&]<class T>() {
     return lower_transposed(
         spec, choice,
         {.add_bias =

@@ -1,84 +1,92 @@
-// Convolution by Winograd's F(4x4, 3x3): y from x, and dx from dy with the filters flipped and transposed; dw is in a
-// separate file.
+// Convolution by Winograd's F(4x4, 3x3): y from x, dx from dy with the filters flipped and transposed, and dw.
 
-#include "conv_winograd_4x4.h"
+#include "conv.h"
 
 #include <cstdint>
 #include <limits>
 
-#include "conv_step.h"
+#include "kernels/conv/conv_implicit_gemm.h"
 #include "kernels/winograd/conv_winograd_4x4.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-WinogradFilters filters_of(const ConvUnit& c, Pass pass) {
-  if (pass == Pass::backward_data) return {c.op.groups, c.group_channels(), c.group_filters(), true};
-  return {c.op.groups, c.group_filters(), c.group_channels(), false};
+/// The filters of forward, or those of the data gradient, which are `transposed`.
+WinogradFilters filters_of(int groups, int channels_of_y, int channels_of_x, bool transposed = false) {
+  const int k = channels_of_y / groups, c = channels_of_x / groups;
+  return transposed ? WinogradFilters{groups, c, k, true} : WinogradFilters{groups, k, c, false};
 }
 
 template <class T>
-std::size_t filter_bytes(const ConvUnit& c, Pass pass) {
-  return static_cast<std::size_t>(winograd_4x4_filter_count<T>(filters_of(c, pass))) * sizeof(T);
+std::size_t bytes_of(const WinogradFilters& filters) {
+  return static_cast<std::size_t>(winograd_4x4_filter_count<T>(filters)) * sizeof(T);
 }
 
 template <class T>
-Lowered::Step prepare_step(const ConvUnit& c, Machine& machine) {
-  return launches(machine, {Pass::prepare}, winograd_4x4_name,
-                  [c, filters = filters_of(c, Pass::forward)](Stream stream, const Args& args) {
-                    T* const to = prepared_filters<T>(c, args);
-                    if (!c.folded) return winograd_4x4_filters(stream, filters, args.w[0].as<const T>(), to);
-                    const ConvFold<T> fold = fold_of<T>(c, args);
-                    winograd_4x4_filters(stream, filters, fold.w, to, fold.norm);
-                    conv_fold<T>(stream, fold, nullptr, static_cast<T*>(args.prepared));
-                  });
+WinogradWeights<T> weights_of(const ConvGeometry& g, const View<const T>& x, const Masked<T>& dy) {
+  return {g.groups, x, dy, g.pad_h, g.pad_w};
 }
 
-template <class T>
-Lowered::Step forward_step(const ConvUnit& c, Machine& machine) {
-  return launches(
-      machine, {Pass::forward}, winograd_4x4_name,
-      [c, filters = filters_of(c, Pass::forward)](Stream stream, const Args& args) {
-        const ForwardInputs<T> in = begin_forward<T>(stream, c, args);
-        T* const transformed = c.inference ? prepared_filters<T>(c, args) : static_cast<T*>(args.workspace);
-        if (!c.inference) winograd_4x4_filters(stream, filters, in.w, transformed);
-        WinogradConv<T> conv;
-        conv.filters = filters;
-        conv.transformed = transformed;
-        conv.x = view<const T>(args.x[0]);
-        conv.y = view<T>(args.y);
-        conv.bias = in.end.bias;
-        conv.pad_h = c.op.pad.h;
-        conv.pad_w = c.op.pad.w;
-        conv.adds = in.end.adds;
-        conv.relu = in.end.relu;
-        winograd_4x4(stream, conv);
-        apply(stream, c.activation, args.y);
-      },
-      c.inference ? 0 : filter_bytes<T>(c, Pass::forward));
-}
+/// The launchers that conv_step() calls. In inference prepare has transformed the filters.
+struct ConvWinograd4x4 {
+  static constexpr const char* name = winograd_4x4_name;
+  static constexpr bool takes_prepared = true;
 
-template <class T>
-Lowered::Step backward_data_step(const ConvUnit& c, Machine& machine) {
-  return launches(
-      machine, {Pass::backward_data}, winograd_4x4_name,
-      [c, filters = filters_of(c, Pass::backward_data)](Stream stream, const Args& args) {
-        if (!wanted(args, 0)) return;
-        T* const transformed = static_cast<T*>(args.workspace);
-        winograd_4x4_filters(stream, filters, args.w[0].as<const T>(), transformed);
-        WinogradConv<T> conv;
-        conv.filters = filters;
-        conv.transformed = transformed;
-        conv.x = view<const T>(args.dy);
-        if (c.relu) conv.mask = view<const T>(args.y);
-        conv.y = view<T>(args.dx[0]);
-        conv.pad_h = 2 - c.op.pad.h;
-        conv.pad_w = 2 - c.op.pad.w;
-        conv.adds = c.add_dx;
-        winograd_4x4(stream, conv);
-      },
-      filter_bytes<T>(c, Pass::backward_data));
-}
+  template <class T>
+  static std::size_t forward_bytes(const ConvGeometry& g, const View<const T>& x, const View<T>& y) {
+    return bytes_of<T>(filters_of(g.groups, y.c, x.c));
+  }
+  /// Without a workspace `w` are transformed filters.
+  template <class T>
+  static void forward(Stream stream, const ConvGeometry& g, View<const T> x, const T* w, View<T> y,
+                      const ConvEnd<T>& end, T* workspace) {
+    WinogradConv<T> conv;
+    conv.filters = filters_of(g.groups, y.c, x.c);
+    if (workspace != nullptr) winograd_4x4_filters(stream, conv.filters, w, workspace);
+    conv.transformed = workspace != nullptr ? workspace : w;
+    conv.x = x;
+    conv.y = y;
+    conv.bias = end.bias;
+    conv.pad_h = g.pad_h;
+    conv.pad_w = g.pad_w;
+    conv.adds = end.adds;
+    conv.relu = end.relu;
+    winograd_4x4(stream, conv);
+  }
+
+  template <class T>
+  static std::size_t backward_data_bytes(const ConvGeometry& g, const View<const T>& dy, const View<T>& dx) {
+    return bytes_of<T>(filters_of(g.groups, dy.c, dx.c, true));
+  }
+  template <class T>
+  static void backward_data(Stream stream, const ConvGeometry& g, const T* w, const Masked<T>& dy, View<T> dx,
+                            bool adds, T* workspace) {
+    WinogradConv<T> conv;
+    conv.filters = filters_of(g.groups, dy.dy.c, dx.c, true);
+    winograd_4x4_filters(stream, conv.filters, w, workspace);
+    conv.transformed = workspace;
+    conv.x = dy.dy;
+    conv.mask = dy.mask;
+    conv.y = dx;
+    conv.pad_h = 2 - g.pad_h;
+    conv.pad_w = 2 - g.pad_w;
+    conv.adds = adds;
+    winograd_4x4(stream, conv);
+  }
+
+  template <class T>
+  static std::size_t backward_weights_bytes(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy) {
+    return winograd_4x4_weights_bytes(weights_of<T>(g, x, {dy, {}}));
+  }
+  template <class T>
+  static void backward_weights(Stream stream, const ConvGeometry& g, View<const T> x, const Masked<T>& dy, T* dw,
+                               T* workspace, bool adds) {
+    WinogradWeights<T> conv = weights_of(g, x, dy);
+    conv.dw = dw;
+    conv.adds = adds;
+    winograd_4x4_weights(stream, conv, workspace);
+  }
+};
 
 }  // namespace
 
@@ -98,27 +106,36 @@ std::string winograd_4x4_refusal(const ConvUnit& c, Pass, Machine&) {
 
 bool winograd_4x4_pays(const ConvUnit& c, Pass pass, Machine& machine) {
   if (c.dtype != DType::f32) return false;
-  if (pass == Pass::backward_params) return winograd_4x4_weights_pay(c);
+  if (pass == Pass::backward_params) {
+    const ConvGeometry g = geometry_of(c.op);
+    const auto x = empty_view<const float>(c.x), dy = empty_view<const float>(c.y);
+    return winograd_4x4_weights_ranges(weights_of<float>(g, x, {dy, {}})).cycles <
+           conv_implicit_gemm_weights_cycles(g, x, dy);
+  }
   if (!implicit_gemm_refusal(c, pass, machine).empty()) return true;
-  const WinogradFilters filters = filters_of(c, pass);
-  const Shape& made = pass == Pass::backward_data ? c.x : c.y;
+  const bool data = pass == Pass::backward_data;
+  const WinogradFilters filters = filters_of(c.op.groups, c.y.c, c.x.c, data);
+  const Shape& made = data ? c.x : c.y;
   const std::int64_t transform = c.inference ? 0 : winograd_4x4_filter_cycles(filters);
   return transform + winograd_4x4_cycles(filters, made.n, made.h, made.w) < implicit_gemm_cycles(c, pass);
 }
 
-Lowered::Step winograd_4x4_step(const ConvUnit& c, Pass pass, const Choice&, Machine& machine) {
-  return with_type(c.dtype, [&]<class T>() {
-    switch (pass) {
-      case Pass::backward_params: return winograd_4x4_weights_step(c, machine);
-      case Pass::backward_data: return backward_data_step<T>(c, machine);
-      default: return forward_step<T>(c, machine);
-    }
-  });
+Lowered::Step winograd_4x4_step(const ConvUnit& c, Pass pass, const Choice& choice, Machine& machine) {
+  return conv_step<ConvWinograd4x4>(c, pass, choice, machine);
 }
 
 Prepared winograd_4x4_filters(const ConvUnit& c, Machine& machine) {
-  return with_type(c.dtype, [&]<class T>() -> Prepared {
-    return {folded_bias_bytes<T>(c) + filter_bytes<T>(c, Pass::forward), prepare_step<T>(c, machine)};
+  const WinogradFilters filters = filters_of(c.op.groups, c.y.c, c.x.c);
+  return with_type(machine.backend, c.dtype, [&]<class T>() -> Prepared {
+    const auto prepare = [c, filters](Stream stream, const Args& args) {
+      T* const to = prepared_filters<T>(c, args);
+      if (!c.folded) return winograd_4x4_filters(stream, filters, args.w[0].as<const T>(), to);
+      const ConvFold<T> fold = fold_of<T>(c, args);
+      winograd_4x4_filters(stream, filters, fold.w, to, fold.norm);
+      conv_fold<T>(stream, fold, nullptr, static_cast<T*>(args.prepared));
+    };
+    return {folded_bias_bytes<T>(c) + bytes_of<T>(filters),
+            launches(machine, {Pass::prepare}, winograd_4x4_name, prepare)};
   });
 }
 

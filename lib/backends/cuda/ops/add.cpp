@@ -58,7 +58,7 @@ Lowered lower(const Add&, const Spec& spec, const Choice&, Machine& machine) {
     adds[i] = adds_dx(spec, i);
   }
   unit.backward_reads_y = !spec.tail.empty();
-  with_storage(spec.y.dtype, [&]<class T>() {
+  with_storage(machine.backend, spec.y.dtype, [&]<class T>() {
     add_launches(
         unit, spec, machine, [f](Stream stream, const Args& args) { forward<T>(stream, args, f); },
         [adds, f](Stream stream, const Args& args) { backward<T>(stream, args, adds, f); });

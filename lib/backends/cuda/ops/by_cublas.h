@@ -1,5 +1,5 @@
 #pragma once
-// Products of the form of kernels/gemm/gemm.h by cuBLAS.
+// Products of the form of kernels/gemm/gemm.h, by cuBLAS or our kernel.
 
 #include <utility>
 
@@ -30,7 +30,6 @@ void by_cublas(Machine& machine, GemmProblem<T> p, void* workspace) {
   gemm.m = p.m;
   gemm.n = p.n;
   gemm.k = p.k;
-  gemm.alpha = 1;
   gemm.a = p.a;
   gemm.lda = static_cast<int>(gemm.transpose_a ? p.a_k : p.a_m);
   gemm.b = p.b;
@@ -38,8 +37,18 @@ void by_cublas(Machine& machine, GemmProblem<T> p, void* workspace) {
   gemm.beta = p.adds ? T(1) : T(0);
   gemm.c = p.c;
   gemm.ldc = static_cast<int>(p.c_m);
-  gemm.batch = 1;
   machine.blas(workspace).gemm(gemm);
+}
+
+/// The product by the machine's cuBLAS or, without a machine, by our kernel; and the bytes of its workspace.
+template <class T>
+void multiply(Machine* blas, Stream stream, const GemmProblem<T>& p, void* workspace) {
+  if (blas != nullptr) return by_cublas(*blas, p, workspace);
+  gemm(stream, p, static_cast<T*>(workspace));
+}
+template <class T>
+std::size_t product_bytes(const Machine* blas, const GemmProblem<T>& p) {
+  return blas != nullptr ? Machine::blas_workspace_bytes() : gemm_partial_bytes<T>(p.m, p.n, p.k);
 }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -71,27 +71,28 @@ std::size_t bias_bytes(const ConvUnit& c, Pass pass) {
   return pass == Pass::backward_params && c.op.bias ? bias_gradient_bytes(c.y.c, c.x.n) : 0;
 }
 
-/// Runs one pass; `multiply(product, rest of the workspace)` computes the product.
-template <class T, class Multiply>
-void run(Stream stream, const ConvUnit& c, Pass pass, const Args& args, Multiply multiply) {
+/// Runs one pass.
+template <class T>
+void run(Machine* blas, Stream stream, const ConvUnit& c, Pass pass, const Args& args) {
   void* const rest = static_cast<char*>(args.workspace) + masked_bytes<T>(c, pass);
   const Matrix<const T> w{args.w[0].as<const T>(), features_of(c)};
   if (pass == Pass::forward) {
-    multiply(product_of<T>(c, pass, rows_of<T>(args.x[0]), w, {args.y.as<T>(), args.y.pitch}), rest);
+    multiply(blas, stream, product_of<T>(c, pass, rows_of<T>(args.x[0]), w, {args.y.as<T>(), args.y.pitch}), rest);
     if (c.op.bias || c.relu) add_bias(stream, c.op.bias ? args.w[1].as<const T>() : nullptr, view<T>(args.y), c.relu);
     apply(stream, c.activation, args.y);
     return;
   }
   if (pass == Pass::backward_data) {
     if (wanted(args, 0))
-      multiply(product_of<T>(c, pass, masked_dy<T>(stream, c, args), w, {args.dx[0].as<T>(), args.dx[0].pitch}), rest);
+      multiply(blas, stream,
+               product_of<T>(c, pass, masked_dy<T>(stream, c, args), w, {args.dx[0].as<T>(), args.dx[0].pitch}), rest);
     return;
   }
   const Matrix<const T> dy = masked_dy<T>(stream, c, args);
   if (c.op.bias && args.dw.size() > 1 && args.dw[1])
     bias_gradient(stream, Masked<T>{{dy.data, c.x.n, c.y.c, 1, 1, dy.row}, {}}, args.dw[1].as<T>(), c.add_dw, rest);
   if (args.dw.empty() || !args.dw[0]) return;
-  multiply(product_of<T>(c, pass, dy, rows_of<T>(args.x[0]), {args.dw[0].as<T>(), features_of(c)}), rest);
+  multiply(blas, stream, product_of<T>(c, pass, dy, rows_of<T>(args.x[0]), {args.dw[0].as<T>(), features_of(c)}), rest);
 }
 
 /// The error bound of a product that sums in the element type.
@@ -100,28 +101,15 @@ double product_error(const ConvUnit& c, Pass pass, Machine&) {
   return (terms + 2) * unit_roundoff(c.dtype);
 }
 
-Lowered::Step cublas_step(const ConvUnit& c, Pass pass, const Choice&, Machine& machine) {
-  return with_type(c.dtype, [&]<class T>() {
+template <bool by_library>
+Lowered::Step product_step(const ConvUnit& c, Pass pass, const Choice&, Machine& machine) {
+  Machine* const blas = by_library ? &machine : nullptr;
+  return with_type(machine.backend, c.dtype, [&]<class T>() {
     return launches(
-        machine, {pass}, cublas_name,
-        [c, pass, &machine](Stream stream, const Args& args) {
-          run<T>(stream, c, pass, args,
-                 [&](const GemmProblem<T>& p, void* workspace) { by_cublas(machine, p, workspace); });
-        },
-        masked_bytes<T>(c, pass) + std::max(Machine::blas_workspace_bytes(), bias_bytes(c, pass)));
-  });
-}
-
-Lowered::Step gemm_step(const ConvUnit& c, Pass pass, const Choice&, Machine& machine) {
-  return with_type(c.dtype, [&]<class T>() {
-    const GemmProblem<T> g = product_of<T>(c, pass, {}, {}, {});
-    return launches(
-        machine, {pass}, "gemm",
-        [c, pass](Stream stream, const Args& args) {
-          run<T>(stream, c, pass, args,
-                 [&](const GemmProblem<T>& p, void* workspace) { gemm(stream, p, static_cast<T*>(workspace)); });
-        },
-        masked_bytes<T>(c, pass) + std::max(gemm_partial_bytes<T>(g.m, g.n, g.k), bias_bytes(c, pass)));
+        machine, {pass}, by_library ? cublas_name : "gemm",
+        [c, pass, blas](Stream stream, const Args& args) { run<T>(blas, stream, c, pass, args); },
+        masked_bytes<T>(c, pass) +
+            std::max(product_bytes(blas, product_of<T>(c, pass, {}, {}, {})), bias_bytes(c, pass)));
   });
 }
 
@@ -131,14 +119,14 @@ constexpr Algorithm<Machine> connected_rows[] = {
      .refusal = runs_all,
      .place = [](const ConvUnit&, Pass, Machine& machine) { return machine.has_blas() ? 0 : by_name_only; },
      .max_error = product_error,
-     .lower = cublas_step,
+     .lower = product_step<true>,
      .prepare = nothing},
     {.name = "gemm",
      .takes = takes_plain,
      .refusal = runs_all,
      .place = [](const ConvUnit&, Pass, Machine&) { return 1; },
      .max_error = product_error,
-     .lower = gemm_step,
+     .lower = product_step<false>,
      .prepare = nothing}};
 
 }  // namespace

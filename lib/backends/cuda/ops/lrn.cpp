@@ -11,7 +11,7 @@ Lowered lower(const Lrn& op, const Spec& spec, const Choice&, Machine& machine) 
   unit.backward_reads_x[0] = true;
   unit.recompute_reads_x[0] = true;
   const LrnNumbers numbers = {.size = op.size, .alpha = op.alpha, .beta = op.beta, .k = op.k};
-  with_storage(spec.y.dtype, [&]<class T>() {
+  with_storage(machine.backend, spec.y.dtype, [&]<class T>() {
     const auto forward = [numbers](Stream stream, const Args& args) {
       lrn_forward(stream, numbers, view<const T>(args.x[0]), view<T>(args.y));
     };

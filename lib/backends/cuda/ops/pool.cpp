@@ -32,19 +32,19 @@ void emit_steps(Lowered& unit, const Spec& spec, const Windows& windows, Machine
     max_pool_forward<T, Place>(stream, windows, view<const T>(args.x[0]), view<T>(args.y), nullptr);
   };
   if (spec.mode == Mode::inference) {
-    unit.steps.push_back(launches(machine, {Pass::forward}, "direct", without_places));
+    unit.steps.push_back(launches(machine, Pass::forward, without_places));
     return;
   }
   unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.count()) * sizeof(Place);
-  unit.steps.push_back(launches(machine, {Pass::forward}, "direct", [windows](Stream stream, const Args& args) {
+  unit.steps.push_back(launches(machine, Pass::forward, [windows](Stream stream, const Args& args) {
     max_pool_forward(stream, windows, view<const T>(args.x[0]), view<T>(args.y), static_cast<Place*>(args.saved));
   }));
-  unit.steps.push_back(launches(machine, {Pass::recompute}, "direct", without_places));
+  unit.steps.push_back(launches(machine, Pass::recompute, without_places));
   const auto backward = [windows](Stream stream, const Args& args, const Tensor& dx, bool adds) {
     max_pool_backward(stream, windows, view<const T>(args.dy), static_cast<const Place*>(args.saved), view<T>(dx),
                       adds);
   };
-  unit.steps.push_back(launches(machine, {Pass::backward_data}, "direct", to_dx(spec, backward)));
+  unit.steps.push_back(launches(machine, Pass::backward_data, to_dx(spec, backward)));
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ Lowered lower(const MaxPool& op, const Spec& spec, const Choice&, Machine& machi
   Lowered unit = empty_unit(spec);
   unit.recompute_reads_x[0] = true;
   const Windows windows = windows_of(op, spec);
-  with_storage(spec.y.dtype, [&]<class T>() {
+  with_storage(machine.backend, spec.y.dtype, [&]<class T>() {
     if (std::int64_t{windows.R} * windows.S <= 256) {
       emit_steps<T, std::uint8_t>(unit, spec, windows, machine);
     } else {
@@ -67,7 +67,7 @@ Lowered lower(const AveragePool& op, const Spec& spec, const Choice&, Machine& m
   Lowered unit = empty_unit(spec);
   unit.recompute_reads_x[0] = true;
   const Windows windows = windows_of(op, spec);
-  with_storage(spec.y.dtype, [&]<class T>() {
+  with_storage(machine.backend, spec.y.dtype, [&]<class T>() {
     const auto forward = [windows, counts = op.count_padding](Stream stream, const Args& args) {
       average_pool_forward(stream, windows, counts, view<const T>(args.x[0]), view<T>(args.y));
     };
@@ -83,7 +83,7 @@ Lowered lower(const AveragePool& op, const Spec& spec, const Choice&, Machine& m
 Lowered lower(const GlobalAveragePool&, const Spec& spec, const Choice&, Machine& machine) {
   Lowered unit = empty_unit(spec);
   unit.recompute_reads_x[0] = true;
-  with_storage(spec.y.dtype, [&]<class T>() {
+  with_storage(machine.backend, spec.y.dtype, [&]<class T>() {
     const auto forward = [](Stream stream, const Args& args) {
       global_average_pool_forward(stream, view<const T>(args.x[0]), view<T>(args.y));
     };

@@ -53,17 +53,6 @@ GemmProblem<T> data_product(const Layer& l, const T* dgates, const T* w, T* dx) 
   return {l.rows(), l.channels, l.products(), dgates, l.gates(), 1, w, l.channels, 1, dx, l.channels, 1, false};
 }
 
-template <class T>
-std::size_t product_bytes(const Layer& l, const GemmProblem<T>& p) {
-  return l.blas != nullptr ? Machine::blas_workspace_bytes() : gemm_partial_bytes<T>(p.m, p.n, p.k);
-}
-
-template <class T>
-void multiply(Stream stream, const Layer& l, const GemmProblem<T>& p, void* workspace) {
-  if (l.blas != nullptr) return by_cublas(*l.blas, p, workspace);
-  gemm(stream, p, static_cast<T*>(workspace));
-}
-
 /// Parts of a block, each with the alignment of a cuBLAS workspace.
 struct Parts : ScratchAllocator {
   explicit Parts(void* memory = nullptr) : ScratchAllocator(memory, block_alignment) {}
@@ -90,7 +79,8 @@ struct ForwardMemory {
         rows(memory.take<T>(l.vocabulary != 0 ? 0 : std::int64_t{l.rows()} * l.channels)),
         state(memory.take<T>(l.persistent ? 0 : recurrent_steps_state(l.extent))),
         product(memory.take<char>(
-            l.vocabulary != 0 ? 0 : static_cast<std::int64_t>(product_bytes(l, forward_product<T>(l, {}, {}, {}))))) {}
+            l.vocabulary != 0 ? 0
+                              : static_cast<std::int64_t>(product_bytes(l.blas, forward_product<T>(l, {}, {}, {}))))) {}
 };
 
 template <class T>
@@ -107,10 +97,11 @@ struct BackwardMemory {
         state(memory.take<T>(l.persistent ? 0 : recurrent_steps_state(l.extent))),
         product(memory.take<char>(static_cast<std::int64_t>(std::max(
             {bias_gradient_bytes(l.gates(), l.rows()),
-             product_bytes(l, weight_product<T>(l, l.products(), {}, {}, l.channels, {})),
-             product_bytes(l, weight_product<T>(l, l.together(), {}, {}, l.extent.hidden, {})),
-             l.extent.gru ? product_bytes(l, weight_product<T>(l, l.extent.hidden, {}, {}, l.extent.hidden, {})) : 0,
-             product_bytes(l, data_product<T>(l, {}, {}, {}))})))) {}
+             product_bytes(l.blas, weight_product<T>(l, l.products(), {}, {}, l.channels, {})),
+             product_bytes(l.blas, weight_product<T>(l, l.together(), {}, {}, l.extent.hidden, {})),
+             l.extent.gru ? product_bytes(l.blas, weight_product<T>(l, l.extent.hidden, {}, {}, l.extent.hidden, {}))
+                          : 0,
+             product_bytes(l.blas, data_product<T>(l, {}, {}, {}))})))) {}
 };
 
 template <class Memory>
@@ -131,7 +122,7 @@ void forward(Stream stream, const Layer& l, const Args& args) {
     recurrent_choose(stream, l.extent, w, l.vocabulary, x, kept.gates);
   } else {
     recurrent_to_rows(stream, x, {l.extent.reverse}, memory.rows);
-    multiply(stream, l, forward_product<T>(l, w, memory.rows, kept.gates), memory.product);
+    multiply(l.blas, stream, forward_product<T>(l, w, memory.rows, kept.gates), memory.product);
   }
   RecurrentForwardProblem<T> p;
   p.extent = l.extent;
@@ -170,14 +161,14 @@ void backward(Stream stream, const Layer& l, const Args& args) {
     recurrent_choose_gradient(stream, l.extent, x, l.vocabulary, memory.dgates, dw(0), l.add_dw);
   } else if (dw(0) != nullptr) {
     recurrent_to_rows(stream, x, {l.extent.reverse}, memory.rows);
-    multiply(stream, l, weight_product<T>(l, l.products(), memory.dgates, memory.rows, l.channels, dw(0)),
+    multiply(l.blas, stream, weight_product<T>(l, l.products(), memory.dgates, memory.rows, l.channels, dw(0)),
              memory.product);
   }
   const int hidden = l.extent.hidden, together = l.together();
   if (dw(1) != nullptr)
-    multiply(stream, l, weight_product<T>(l, together, memory.dgates, memory.h, hidden, dw(1)), memory.product);
+    multiply(l.blas, stream, weight_product<T>(l, together, memory.dgates, memory.h, hidden, dw(1)), memory.product);
   if (dw(1) != nullptr && l.extent.gru)
-    multiply(stream, l,
+    multiply(l.blas, stream,
              weight_product<T>(l, hidden, memory.dgates + 3 * hidden, memory.h, hidden,
                                dw(1) + std::int64_t{together} * hidden),
              memory.product);
@@ -185,7 +176,7 @@ void backward(Stream stream, const Layer& l, const Args& args) {
     bias_gradient(stream, Masked<T>{{memory.dgates, l.rows(), l.gates(), 1, 1, l.gates()}, {}}, dw(2), l.add_dw,
                   memory.product);
   if (!l.wants_dx || !wanted(args, 0)) return;
-  multiply(stream, l, data_product<T>(l, memory.dgates, args.w[0].as<const T>(), memory.rows), memory.product);
+  multiply(l.blas, stream, data_product<T>(l, memory.dgates, args.w[0].as<const T>(), memory.rows), memory.product);
   recurrent_from_rows(stream, static_cast<const T*>(memory.rows), {l.extent.reverse}, view<T>(args.dx[0]), l.add_dx);
 }
 
@@ -220,7 +211,7 @@ std::vector<std::string> recurrent_algorithms(const Spec& spec, Pass pass) {
 }
 
 Lowered lower(const Recurrent& op, const Spec& spec, const Choice& choice, Machine& machine) {
-  const std::string unit = std::string(Machine::backend_name()) + ": " + to_string(Op(op));
+  const std::string unit = machine.backend + ": " + to_string(Op(op));
   const Shape& x = spec.x.at(0).shape;
   // Numbers: the limit is grid y of gemm(), in tiles of the fewest columns. Ids: there is no product; rows() is an int.
   const std::int64_t most_rows = op.vocabulary == 0 ? 65535 * 64 : std::numeric_limits<int>::max();
@@ -238,7 +229,7 @@ Lowered lower(const Recurrent& op, const Spec& spec, const Choice& choice, Machi
   l.add_dw = spec.adds_dw;
   Lowered lowered = empty_unit(spec);
   lowered.backward_reads_x[0] = true;
-  with_type(spec.y.dtype, [&]<class T>() {
+  with_type(machine.backend, spec.y.dtype, [&]<class T>() {
     const auto add = [&](std::vector<Pass> passes, auto function, auto bytes) {
       const std::string algorithm = algorithm_of(unit, spec, choice, passes);
       l.persistent = algorithm == persistent_name;

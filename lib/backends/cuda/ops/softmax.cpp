@@ -9,7 +9,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 Lowered lower(const Softmax& op, const Spec& spec, const Choice&, Machine& machine) {
   Lowered unit = in_place_unit(spec);
   const CellsAlong of = cells_along(along(spec.y.shape, op));
-  with_type(spec.y.dtype, [&]<class T>() {
+  with_type(machine.backend, spec.y.dtype, [&]<class T>() {
     add_launches(
         unit, spec, machine,
         [of, log = op.log](Stream stream, const Args& args) {

@@ -5,20 +5,18 @@
 #include <cmath>
 #include <cstdint>
 
+#include "gpu_ops.h"
 #include "kernels/moves/moves.h"
 #include "lib/backends/common/unit_checks.h"
-#include "lib/backends/cuda/common.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-Lowered lower(const Dropout& op, const Spec& spec, const Choice&, Machine& machine) {
-  check_whole_batch(Machine::backend_name(), op);
+Lowered lower(const Dropout& op, const Spec& spec, const Launcher& on) {
+  check_whole_batch(on.backend, op);
   Lowered unit = empty_unit(spec);
   unit.y_may_alias_x[0] = same_pitch(spec, 0);
-  const auto emit = [&](Pass pass, auto function) {
-    unit.steps.push_back(launches(machine, {pass}, "direct", function));
-  };
-  with_storage(spec.y.dtype, [&]<class T>() {
+  const auto emit = [&](Pass pass, auto function) { unit.steps.push_back(launches(on, pass, function)); };
+  with_storage(on.backend, spec.y.dtype, [&]<class T>() {
     if (spec.mode == Mode::inference) {
       emit(Pass::forward, [](Stream stream, const Args& args) {
         if (!same_place(args.y, args.x[0])) copy(stream, view<const T>(args.x[0]), view<T>(args.y), false);
