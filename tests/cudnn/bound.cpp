@@ -68,14 +68,11 @@ const std::vector<Case>& cases() {
       {"", Lrn{}, {{1, 5, 2, 2}}},
       {"", Relu{}, {{1, 2, 3, 3}}},
       {"", FullyConnected{.outputs = 3}, {{2, 4, 1, 1}}},
-      {"", Dropout{}, {{1, 2, 3, 3}}},
       {"", Recurrent{.hidden = 3}, {{2, 4, 5, 1}}},
       {"", Recurrent{.hidden = 3, .steps = Steps::last, .reverse = true}, {{2, 4, 5, 1}}},
       {"", Recurrent{.hidden = 3, .vocabulary = 6}, {{2, 1, 5, 1}}},
       {"", Softmax{}, {{2, 4, 1, 1}}},
       {"", Add{}, {{1, 2, 3, 3}, {1, 2, 3, 3}, {1, 2, 3, 3}}},
-      {"", Concat{}, {{1, 2, 3, 3}, {1, 1, 3, 3}}},
-      {"", Slice{.first = 1, .count = 1}, {{1, 3, 3, 3}}},
   };
   return all;
 }

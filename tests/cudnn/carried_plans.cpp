@@ -28,7 +28,7 @@ std::vector<std::int64_t> numbers(const std::string& text) {
 std::size_t bytes_of(int type, const std::vector<std::int64_t>& size, const std::vector<std::int64_t>& strides) {
   std::int64_t last = 0;
   for (std::size_t i = 0; i < size.size(); ++i) last += (size[i] - 1) * strides.at(i);
-  return static_cast<std::size_t>(last + 1) * (type == data_float ? 4 : type == data_int8 ? 1 : 2);
+  return static_cast<std::size_t>(last + 1) * (type == cudnn::data_type::f32 ? 4 : type == data_int8 ? 1 : 2);
 }
 
 /// Runs a plan of the graph with this line.

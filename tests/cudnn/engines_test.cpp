@@ -68,7 +68,7 @@ TEST_CASE("the library gets the convolution: extents, strides of the layout, win
 
   const auto& told = fake_graph().last_of_kind;
   const auto& conv = told.at(convolution).numbers;
-  REQUIRE(conv.at(convolution_form) == Numbers{cross_correlation});
+  REQUIRE(conv.at(convolution_form) == Numbers{cudnn::convolution_mode::cross_correlation});
   REQUIRE(conv.at(convolution_spatial_dimensions) == Numbers{2});
   REQUIRE(conv.at(convolution_strides) == Numbers{2, 1});
   REQUIRE(conv.at(convolution_dilations) == Numbers{1, 2});
@@ -82,7 +82,7 @@ TEST_CASE("the library gets the convolution: extents, strides of the layout, win
   const bool nchw = layout == Layout::nchw;
   REQUIRE(tensors.at(1).numbers.at(tensor_strides) == (nchw ? Numbers{2400, 600, 30, 1} : Numbers{2400, 1, 120, 4}));
   REQUIRE(tensors.at(2).numbers.at(tensor_strides) == (nchw ? Numbers{30, 15, 5, 1} : Numbers{30, 1, 10, 2}));
-  REQUIRE(tensors.at(1).numbers.at(tensor_data_type) == Numbers{data_float});
+  REQUIRE(tensors.at(1).numbers.at(tensor_data_type) == Numbers{cudnn::data_type::f32});
 
   const int kind = pass == Pass::forward         ? operation_forward
                    : pass == Pass::backward_data ? operation_backward_data

@@ -65,9 +65,11 @@ TEST_CASE("conv + bias + add + ReLU is a chain of four operations whose sums sta
   const std::vector<Object> chain = told(spec, Pass::forward);
   REQUIRE(kinds(chain) ==
           std::vector<int>{operation_forward, operation_pointwise, operation_pointwise, operation_pointwise});
-  const Numbers type = {dtype == DType::f32 ? data_float : dtype == DType::f16 ? data_half : data_bf16};
+  const Numbers type = {dtype == DType::f32   ? cudnn::data_type::f32
+                        : dtype == DType::f16 ? cudnn::data_type::f16
+                                              : cudnn::data_type::bf16};
   for (const std::int64_t id : {id_x, id_w, id_addend, id_y}) CHECK(tensor_of(id).numbers.at(tensor_data_type) == type);
-  CHECK(tensor_of(id_bias).numbers.at(tensor_data_type) == Numbers{data_float});
+  CHECK(tensor_of(id_bias).numbers.at(tensor_data_type) == Numbers{cudnn::data_type::f32});
   CHECK(tensor_of(id_bias).numbers.at(tensor_dimensions) == Numbers{1, 8, 1, 1});
   CHECK(tensor_of(id_y).numbers.at(tensor_strides) == Numbers{504, 1, 56, 8});
 
@@ -75,7 +77,7 @@ TEST_CASE("conv + bias + add + ReLU is a chain of four operations whose sums sta
   const std::vector<std::int64_t> added = {id_bias, id_addend};
   for (std::size_t i = 1; i < chain.size(); ++i) {
     CHECK(tensor_of(carried).numbers.at(tensor_is_virtual) == Numbers{1});
-    CHECK(tensor_of(carried).numbers.at(tensor_data_type) == Numbers{data_float});
+    CHECK(tensor_of(carried).numbers.at(tensor_data_type) == Numbers{cudnn::data_type::f32});
     CHECK(id_of(chain[i], operation_pointwise_x) == carried);
     if (i < 3) CHECK(id_of(chain[i], operation_pointwise_b) == added[i - 1]);
     carried = id_of(chain[i], operation_pointwise_y);
@@ -149,7 +151,7 @@ TEST_CASE("a batch norm with Add and ReLU is one forward graph and one for all g
   CHECK(kinds(told(spec, Pass::forward)) ==
         std::vector<int>{operation_norm_forward, operation_pointwise, operation_pointwise});
   CHECK(tensor_of(id_epsilon).numbers.at(tensor_is_by_value) == Numbers{1});
-  CHECK(tensor_of(id_w).numbers.at(tensor_data_type) == Numbers{data_float});
+  CHECK(tensor_of(id_w).numbers.at(tensor_data_type) == Numbers{cudnn::data_type::f32});
   const std::vector<Object> backward = told(spec, Pass::backward_params);
   if (spec.y.layout == Layout::nchw) {  // the mask is another call
     REQUIRE(kinds(backward) == std::vector<int>{operation_norm_backward});

@@ -1,6 +1,8 @@
 // Ops that cuDNN lacks, on a fake: the kernels of the backend cuda compute them, here on the host.
 
+#include "kernels/host/grid.h"
 #include "lamina/plan.h"
+#include "lamina/random.h"
 #include "lamina/workloads.h"
 #include "tests/cudnn/bound.h"
 #include "tests/support/catch.h"
@@ -40,6 +42,123 @@ TEST_CASE("cudnn: the loss of a sigmoid is computed by our kernels, and adds to 
   CHECK(get(on, unit.args.y)[0] == Approx(std::log(2.0)));
   CHECK(unit.run(Pass::backward_data).empty());
   CHECK(get(on, unit.args.dx[0]) == std::vector<double>{9.5, 20.5});
+}
+
+TEST_CASE("cudnn: dropout draws our mask, at a step that a training pass advances") {
+  const DType dtype = GENERATE(DType::f64, DType::f32, DType::f16);
+  INFO(to_string(dtype));
+  const Case c = {"", Dropout{.rate = 0.25, .seed = 7}, {{2, 3, 2, 2}}};
+  FakeBackend on;
+  BoundUnit unit(on, spec_of(on, c, {.dtype = dtype}));
+  *unit.args.state[0].as<std::uint64_t>() = 5;
+  put(on, unit.args.x[0], std::vector<double>(24, 1));
+  put(on, unit.args.dy, std::vector<double>(24, 1));
+  const auto is_masked = [&](const Tensor& tensor) {
+    const std::vector<double> values = get(on, tensor);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      CHECK(values[i] == Approx(philox(7, i / 4, 5)[i % 4] < 0x40000000U ? 0 : 4.0 / 3).epsilon(0x1p-10));
+  };
+  for (const Pass pass : {Pass::forward, Pass::recompute}) {
+    put(on, unit.args.y, std::vector<double>(24, NAN));
+    CHECK(unit.run(pass).empty());
+    is_masked(unit.args.y);
+  }
+  CHECK(unit.run(Pass::backward_data).empty());
+  is_masked(unit.args.dx[0]);
+  CHECK(*unit.args.state[0].as<std::uint64_t>() == 6);
+  CHECK(on.log.calls.empty());  // halves are read and written as they are
+  unit.args.dx[0] = {};
+  CHECK_NOTHROW(unit.run(Pass::backward_data));
+
+  BoundUnit inference(on, spec_of(on, {"", c.op, c.x, {}, Mode::inference}, {.dtype = dtype}));
+  put(on, inference.args.x[0], std::vector<double>(24, 3));
+  CHECK(inference.run(Pass::forward).empty());
+  CHECK(get(on, inference.args.y) == std::vector<double>(24, 3));
+  inference.args.y = inference.args.x[0];
+  CHECK_NOTHROW(inference.run(Pass::forward));
+}
+
+/// The copies and fills that the work launches.
+template <class Work>
+std::uint64_t moves_of(const Work& work) {
+  const auto count = [] {
+    std::map<std::string, std::uint64_t> run = lamina::cuda_host::host::kernels_run();
+    return run["copy_kernel"] + run["fill_kernel"];
+  };
+  const std::uint64_t before = count();
+  work();
+  return count() - before;
+}
+
+TEST_CASE("cudnn: a concatenation copies each input to its channels, unless it is there") {
+  const Layout layout = GENERATE(Layout::nchw, Layout::nhwc);
+  const DType dtype = GENERATE(DType::f32, DType::f16);
+  INFO(to_string(layout) << ' ' << to_string(dtype));
+  FakeBackend on;
+  const Case c = {"", Concat{}, {{2, 1, 1, 2}, {2, 2, 1, 2}}};
+  BoundUnit unit(on, spec_of(on, c, {.dtype = dtype, .layout = layout}));
+  const std::vector<double> first = {1, 2, 3, 4}, second = {5, 6, 7, 8, 9, 10, 11, 12};
+  const std::vector<double> joined = {1, 2, 5, 6, 7, 8, 3, 4, 9, 10, 11, 12};
+  put(on, unit.args.x[0], first);
+  put(on, unit.args.x[1], second);
+  put(on, unit.args.dy, joined);
+  const auto forward = [&] { CHECK(unit.run(Pass::forward).empty()); };
+  const auto backward = [&] { CHECK(unit.run(Pass::backward_data).empty()); };
+  CHECK(moves_of(forward) == 2);
+  CHECK(get(on, unit.args.y) == joined);
+  CHECK(moves_of(backward) == 2);
+  CHECK(get(on, unit.args.dx[0]) == first);
+  CHECK(get(on, unit.args.dx[1]) == second);
+  const auto place = [&](const Tensor& whole, int channel) {
+    const std::int64_t elements = channel * (layout == Layout::nchw ? 2 : 1);
+    return whole.as<char>() + static_cast<std::size_t>(elements) * size_of(dtype);
+  };
+  for (std::size_t i = 0; i < 2; ++i) {
+    unit.args.x[i].data = place(unit.args.y, static_cast<int>(i));
+    unit.args.dx[i].data = place(unit.args.dy, static_cast<int>(i));
+    unit.args.x[i].pitch = unit.args.dx[i].pitch = unit.args.y.pitch;
+  }
+  CHECK(moves_of(forward) == 0);
+  CHECK(moves_of(backward) == 0);
+  unit.args.dx[0] = {};
+  unit.args.dx[1].data = nullptr;
+  CHECK(moves_of(backward) == 0);
+}
+
+TEST_CASE("cudnn: a slice copies its channels, and the others' gradient is zero, or what it was") {
+  const Layout layout = GENERATE(Layout::nchw, Layout::nhwc);
+  INFO(to_string(layout));
+  FakeBackend on;
+  const Case c = {"", Slice{.first = 1, .count = 1}, {{2, 3, 1, 2}}};
+  BoundUnit unit(on, spec_of(on, c, {.dtype = DType::f32, .layout = layout}));
+  const std::vector<double> x = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, part = {3, 4, 9, 10};
+  const std::vector<double> spread = {0, 0, 3, 4, 0, 0, 0, 0, 9, 10, 0, 0};
+  put(on, unit.args.x[0], x);
+  put(on, unit.args.dy, part);
+  put(on, unit.args.dx[0], std::vector<double>(12, NAN));
+  const auto forward = [&] { CHECK(unit.run(Pass::forward).empty()); };
+  const auto backward = [&] { CHECK(unit.run(Pass::backward_data).empty()); };
+  CHECK(moves_of(forward) == 1);
+  CHECK(get(on, unit.args.y) == part);
+  CHECK(moves_of(backward) == 3);
+  CHECK(get(on, unit.args.dx[0]) == spread);
+  const int apart = layout == Layout::nchw ? 2 : 1;
+  unit.args.dy.data = unit.args.dx[0].as<float>() + apart;
+  unit.args.y.data = unit.args.x[0].as<float>() + apart;
+  unit.args.dy.pitch = unit.args.y.pitch = unit.args.x[0].pitch;
+  CHECK(moves_of(forward) == 0);
+  CHECK(moves_of(backward) == 2);
+  CHECK(get(on, unit.args.dx[0]) == spread);
+  unit.args.dx[0] = {};
+  CHECK(moves_of(backward) == 0);
+
+  BoundUnit adds(on, spec_of(on, c, {.dtype = DType::f32, .layout = layout, .adds = true}));
+  put(on, adds.args.dy, part);
+  put(on, adds.args.dx[0], x);
+  CHECK(adds.run(Pass::backward_data).empty());
+  CHECK(get(on, adds.args.dx[0]) == std::vector<double>{1, 2, 6, 8, 5, 6, 7, 8, 18, 20, 11, 12});
+  BoundUnit all(on, spec_of(on, {"", Slice{.first = 0, .count = 3}, c.x}));
+  CHECK(moves_of([&] { all.run(Pass::backward_data); }) == 1);
 }
 
 TEST_CASE("cudnn: an embedding and its gradient are computed by our kernels") {

@@ -10,6 +10,7 @@
 #include "lib/core/units/binary.h"
 #include "lib/core/units/op_reads.h"
 #include "lib/core/units/spec_passes.h"
+#include "lib/core/units/unit_memory.h"
 
 namespace lamina {
 void check_enumerators(const Spec& spec, const Choice& choice) {
@@ -126,10 +127,13 @@ void check_workspace(const std::string& unit, const Choice& choice, const Lowere
 }
 
 void check_direct(const std::string& backend, const Spec& spec, const Choice& choice, const Lowered& lowered) {
-  for (const std::string& name : choice.algorithm)
-    if (!name.empty() && name != "direct")
+  for (std::size_t pass = 0; pass < choice.algorithm.size(); ++pass) {
+    const std::string& name = choice.algorithm[pass];
+    const Lowered::Step* const step = find_step(lowered, static_cast<Pass>(pass));
+    if (!name.empty() && name != "direct" && (step == nullptr || step->algorithm != name))
       throw UsageError(backend + ": no algorithm '" + name + "' for " + std::string(op_name(spec.op)) +
                        "; there is: direct");
+  }
   for (const Lowered::Step& step : lowered.steps) check_workspace(backend + ": " + to_string(spec.op), choice, step);
 }
 

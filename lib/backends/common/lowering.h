@@ -105,8 +105,8 @@ inline bool reads_two_values(const Node& node) { return node.inputs.size() == 2 
 /// Throws Unsupported for a step that needs more workspace than the limit. `unit` starts the message.
 void check_workspace(const std::string& unit, const Choice&, const Lowered::Step&);
 
-/// For ops with the one algorithm "direct": throws UsageError for any other name, Unsupported for a step that needs
-/// more workspace than the limit. `backend` starts the messages.
+/// For ops whose only algorithm is "direct" or the step's own: throws UsageError for any other name, Unsupported for a
+/// step that needs more workspace than the limit. `backend` starts the messages.
 void check_direct(const std::string& backend, const Spec&, const Choice&, const Lowered&);
 
 /// Whether dx[i] is added to the old contents.

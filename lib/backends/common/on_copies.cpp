@@ -23,7 +23,6 @@
 #include "lib/backends/common/lowering.h"
 #include "lib/core/numbers/float16.h"
 #include "lib/core/numbers/rounding.h"
-#include "lib/core/text/one_of.h"
 #include "lib/core/text/shortest.h"
 #include "lib/core/units/op_reads.h"
 #include "lib/core/units/scratch_allocator.h"
@@ -227,14 +226,10 @@ class HalfKernel final : public Kernel {
   Args part_;  // arguments for the running chunk; a member, so that a pass allocates nothing
 };
 
-/// Ops whose result needs all images.
-struct NeedsAllImages {
-  bool operator()(
-      const OneOf<SoftmaxCrossEntropy, SigmoidCrossEntropy, BatchNorm, Dropout, Embedding, Recurrent> auto&) const {
-    return true;
-  }
-  bool operator()(const auto& /*an image at a time*/) const { return false; }
-};
+/// Whether the op's result needs all images.
+bool needs_all_images(const Op& op) {
+  return holds<SoftmaxCrossEntropy, SigmoidCrossEntropy, BatchNorm, Dropout, Embedding, Recurrent>(op);
+}
 
 ComputeType form_of(const Spec& spec, const MixedPrecisionLowering& units) {
   ComputeType form;
@@ -246,7 +241,7 @@ ComputeType form_of(const Spec& spec, const MixedPrecisionLowering& units) {
 
 Chunks chunks_of(const Spec& spec, const ComputeType& form, const MixedPrecisionLowering& units) {
   const int images = spec.y.shape.n;
-  if (!form.copies() || std::visit(NeedsAllImages{}, spec.op)) return Chunks(images);
+  if (!form.copies() || needs_all_images(spec.op)) return Chunks(images);
   std::int64_t elements = 0;
   const auto add = [&](const TensorSpec& value) {
     if (is_half(value.dtype) || value.layout == Layout::nhwc) elements += value.shape.count();

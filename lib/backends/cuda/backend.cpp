@@ -35,7 +35,7 @@ class CudaMixedPrecision final : public MixedPrecisionLowering {
   std::int64_t chunk_elements() const override { return gpu_chunk_elements; }
   bool takes_halves(const Spec& spec) const override {
     if (holds<Add>(spec.op)) return spec.x.size() <= most_addends;  // more addends are summed in y, which would round
-    return gpu_op_takes_halves(spec.op) || holds<MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Dropout>(spec.op);
+    return gpu_op_takes_halves(spec.op) || holds<MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn>(spec.op);
   }
   bool takes_nhwc(const Spec& spec) const override { return takes_any_order(spec.op); }
   Lowered lower(const Spec& spec, const Choice& choice) override {

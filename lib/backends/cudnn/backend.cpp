@@ -1,4 +1,5 @@
-// Checks which units and tensors the backend "cudnn" takes, before it calls an op's file.
+// Checks which units and tensors the backend "cudnn" takes, before it calls an op's file. Makes the backend on a GPU,
+// with the one cuDNN of this process.
 
 #include "backend.h"
 
@@ -22,7 +23,8 @@ bool has_algorithms(const Op& op) { return holds<Conv, ConvTranspose, FullyConne
 /// this order. Without pixels the layouts are the same.
 bool takes_nhwc(const Spec& spec) {
   const Op& op = spec.op;
-  if (holds<Dropout, Lrn, Recurrent, Pad, Resize>(op) || moves_rows(op) || spec.y.dtype == DType::f64) return false;
+  if (holds<Dropout, Lrn, Recurrent, Pad, Resize>(op) || spec.y.dtype == DType::f64) return false;
+  if (holds<Concat, Slice>(op)) return may_be_view(op);
   const auto* const scale = std::get_if<ScaleShift>(&op);
   const bool of_planes = holds<PRelu>(op) || (holds<Binary>(op) && spec.x[0].shape != spec.x[1].shape) ||
                          (scale && (scale->by_channel || scale->learned));
@@ -34,7 +36,8 @@ bool takes_nhwc(const Spec& spec) {
 /// Whether our kernels compute the op and accept gaps between images.
 bool is_own_with_pitch(const Op& op) {
   if (const auto* const function = std::get_if<Pointwise>(&op)) return !is_of_library(*function);
-  return moves_rows(op) || holds<Binary, ScaleShift, PRelu, Pad, Resize, Reorder, Reduce, GroupNorm, LayerNorm>(op);
+  return holds<Binary, ScaleShift, PRelu, Pad, Resize, Reorder, Reduce, GroupNorm, LayerNorm, Dropout, Concat, Slice>(
+      op);
 }
 
 /// Whether `next` may follow in the backend cudnn: a convolution and the first `count` ops of its tail. A batch norm
@@ -70,28 +73,19 @@ void check_version(const Spec& spec, const Api& api) {
     refuse(spec.op, "cuDNN " + api.number() + " has no bf16; give 8.1 or later");
 }
 
-/// Whether the library computes the unit on halves: all values have one type, and the library has the op. Dropout has
-/// our mask, and a recurrent op is computed in f32.
+/// Whether the library computes the unit on halves: all values have one type, and the library has the op. A recurrent
+/// op is computed in f32.
 bool library_takes_halves(const Spec& spec) {
   const auto* const function = std::get_if<Pointwise>(&spec.op);
   const bool of_library =
-      std::visit([]<class T>(const T&) { return !OpOfOurKernels<T> && !OneOf<T, Dropout, Recurrent>; }, spec.op) &&
-      !moves_rows(spec.op) && (function == nullptr || is_of_library(*function));
+      std::visit([]<class T>(const T&) { return !OpOfOurKernels<T> && !std::is_same_v<T, Recurrent>; }, spec.op) &&
+      (function == nullptr || is_of_library(*function));
   return of_library && has_one_type(spec);
 }
 
 /// Whether the unit is a fully connected one that runs as a convolution, as its graph is one.
 bool is_product_of_graph(const Spec& spec, const graph::UnitEngines* engines) {
   return engines != nullptr && holds<FullyConnected>(spec.op) && spec.y.dtype != DType::f64;
-}
-
-/// The choice without the engines that steps take.
-Choice without_engines(Choice choice, const Lowered& lowered) {
-  for (const Lowered::Step& step : lowered.steps)
-    for (std::size_t p = 0; p < choice.algorithm.size(); ++p)
-      if (step.algorithm.starts_with(graph::engine_prefix) && step.covers(static_cast<Pass>(p)))
-        choice.algorithm[p].clear();
-  return choice;
 }
 
 /// Lowers a unit whose values have one type that the library or our kernels take.
@@ -106,12 +100,26 @@ Lowered lower_in_one_type(const Spec& spec, const Choice& choice, Session& sessi
             return cudnn::lower(std::get<Conv>(flat.op), flat, choice, session);
           }
           Lowered lowered = cudnn::lower(op, spec, choice, session);
-          if (!has_algorithms(spec.op)) check_direct("cudnn", spec, without_engines(choice, lowered), lowered);
+          if (!has_algorithms(spec.op)) check_direct("cudnn", spec, choice, lowered);
           return lowered;
         }
       },
       spec.op);
 }
+
+/// Lowers units on halves that the library does not take. Our kernels compute them, most in f32 on widened values.
+class CudnnMixedPrecision final : public MixedPrecisionLowering {
+ public:
+  explicit CudnnMixedPrecision(Session& session) : session_(session) {}
+  std::string_view backend() const override { return "cudnn"; }
+  std::int64_t chunk_elements() const override { return cuda::gpu_chunk_elements; }
+  bool takes_halves(const Spec& spec) const override { return cuda::gpu_op_takes_halves(spec.op); }
+  Lowered lower(const Spec& spec, const Choice& choice) override { return lower_in_one_type(spec, choice, session_); }
+  void convert(const Tensor& to, const Tensor& from) override { session_.machine().convert(to, from, false); }
+
+ private:
+  Session& session_;
+};
 
 /// Whether forward may run again: some calls of the library write more than y.
 bool recomputes(const Op& op) { return !holds<BatchNorm>(op) && !has_algorithms(op); }
@@ -122,7 +130,8 @@ CudnnBackend::CudnnBackend(std::string name, std::unique_ptr<Machine> machine, S
                            std::unique_ptr<graph::UnitEngines> engines)
     : name_(std::move(name)),
       session_(std::make_unique<Session>(std::move(machine), std::move(open))),
-      engines_(std::move(engines)) {
+      engines_(std::move(engines)),
+      halves_(std::make_unique<CudnnMixedPrecision>(*session_)) {
   session_->engines = engines_.get();
 }
 
@@ -183,16 +192,8 @@ bool CudnnBackend::masks_dx(const Spec& spec, const Spec& reader) const {
 }
 
 bool CudnnBackend::takes_pitch(const Spec& spec) const {
-  return (holds<Conv, ConvTranspose, Add, Concat, Slice>(spec.op) && !moves_rows(spec.op)) ||
-         ((holds<Dropout>(spec.op) || is_own_with_pitch(spec.op)) && spec.y.layout == Layout::nchw);
-}
-
-std::int64_t CudnnMixedPrecision::chunk_elements() const { return cuda::gpu_chunk_elements; }
-
-bool CudnnMixedPrecision::takes_halves(const Spec& spec) const { return cuda::gpu_op_takes_halves(spec.op); }
-
-Lowered CudnnMixedPrecision::lower(const Spec& spec, const Choice& choice) {
-  return lower_in_one_type(spec, choice, session_);
+  return holds<Conv, ConvTranspose, Add>(spec.op) || may_be_view(spec.op) ||
+         (is_own_with_pitch(spec.op) && spec.y.layout == Layout::nchw);
 }
 
 Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {
@@ -203,7 +204,7 @@ Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {
   if (!has_halves(spec)) return lower_in_one_type(spec, choice, *session_);
   check_math("cudnn: " + to_string(spec.op), half_type(spec), choice.math);
   check_version(spec, session_->api());
-  if (!library_takes_halves(spec)) return lower_on_copies(spec, choice, halves_);
+  if (!library_takes_halves(spec)) return lower_on_copies(spec, choice, *halves_);
   if (choice.max_error < no_bound)
     refuse(spec.op, "no bound on the error of the library's calls on halves is documented; leave max_error out");
   return lower_in_one_type(spec, choice, *session_);
@@ -215,6 +216,19 @@ void CudnnBackend::update(const Update& update) {
   session_->machine().update(update);
 }
 
-double CudnnBackend::peak_flops_per_second(DType dtype) { return session_->machine().peak_flops_per_second(dtype); }
+std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOptions& options) {
+  const std::string kind = name.substr(0, name.find(':')),
+                    directory = name.substr(std::min(name.size(), kind.size() + 1));
+  if (name != kind && directory.empty())
+    throw UsageError("backend " + name + ": there is no directory after the colon; give " + kind + ":<directory>, or " +
+                     kind + " alone");
+  std::unique_ptr<graph::UnitEngines> engines;
+  if (kind == "cudnn-graph") engines = std::make_unique<graph::UnitEngines>(options.device_properties, options.plans);
+  std::unique_ptr<Machine> machine = make_cuda_machine(options);
+  const auto claim = std::make_shared<const Claim>(directory);
+  return std::make_unique<CudnnBackend>(
+      name, std::move(machine), [directory, claim]() -> const Api& { return process_library(directory); },
+      std::move(engines));
+}
 
 }  // namespace lamina::cudnn

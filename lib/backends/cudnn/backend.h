@@ -12,20 +12,6 @@
 
 namespace lamina::cudnn {
 
-/// Lowers units on halves that the library does not take. Our kernels compute them, most in f32 on widened values.
-class CudnnMixedPrecision final : public MixedPrecisionLowering {
- public:
-  explicit CudnnMixedPrecision(Session& session) : session_(session) {}
-  std::string_view backend() const override { return "cudnn"; }
-  std::int64_t chunk_elements() const override;
-  bool takes_halves(const Spec&) const override;
-  Lowered lower(const Spec&, const Choice&) override;
-  void convert(const Tensor& to, const Tensor& from) override { session_.machine().convert(to, from, false); }
-
- private:
-  Session& session_;
-};
-
 class CudnnBackend final : public Backend {
  public:
   /// `name` is "cudnn" or "cudnn:<directory>". With engines it is "cudnn-graph", and its units end where graphs end.
@@ -49,13 +35,13 @@ class CudnnBackend final : public Backend {
 
   void update(const Update&) override;
   void check_overflow(const UpdateTensors& all) override { session_->machine().check_overflow(all); }
-  double peak_flops_per_second(DType) override;  ///< peak of the device, measured without the library
+  double peak_flops_per_second(DType dtype) override { return session_->machine().peak_flops_per_second(dtype); }
 
  private:
   std::string name_;
   std::unique_ptr<Session> session_;
   std::unique_ptr<graph::UnitEngines> engines_;  ///< null in cudnn; its plans end before the session
-  CudnnMixedPrecision halves_{*session_};
+  std::unique_ptr<MixedPrecisionLowering> halves_;
 };
 
 /// The backend on the machine's GPU: "cudnn", "cudnn-graph", or either with a colon and the directory of the cuDNN, by

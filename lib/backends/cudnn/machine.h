@@ -1,6 +1,6 @@
 #pragma once
-// Services of the machine besides cuDNN: a device with a stream, matrix products, the mask of dropout, the fold of a
-// batch norm, sequences as rows, ops that cuDNN lacks.
+// Services of the machine besides cuDNN: a device with a stream, matrix products, the fold of a batch norm,
+// sequences as rows, ops that cuDNN lacks.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,13 +15,6 @@ class Blas;
 }
 
 namespace lamina::cudnn {
-
-/// The parameters of a dropout: an element is dropped if its word is below `threshold`, else multiplied by `scale`.
-struct Mask {
-  std::uint64_t key;
-  std::uint64_t threshold;
-  double scale;
-};
 
 /// The fold of a batch norm, by its running statistics, into filter and bias of the convolution before it. All have one
 /// type. kernels/conv/conv_fold.h has the formula. A null bias is zero.
@@ -61,12 +54,6 @@ class Machine {
   virtual void bias_gradient(const Tensor& dy, void* db, bool adds, void* workspace) = 0;
   virtual std::size_t bias_gradient_bytes(const Shape&, Layout) = 0;
 
-  /// Takes the step for a training pass: now = next, next += 1. Enqueues.
-  virtual void advance_dropout(std::uint64_t* next, std::uint64_t* now) = 0;
-  /// to = from * mask, or to += from * mask. Enqueues.
-  virtual void apply_dropout(const Mask&, const std::uint64_t* step, const Tensor& from, const Tensor& to,
-                             bool adds) = 0;
-
   /// Writes the folded filter and bias. Enqueues.
   virtual void fold(const Fold&, void* w_to, void* bias_to) = 0;
 
@@ -75,13 +62,11 @@ class Machine {
   virtual void check_overflow(const UpdateTensors&) = 0;
 
   /// Copies a sequence {n, features, steps, 1} to dense rows of features, by steps, then images; in reverse the last
-  /// step comes first. Enqueues.
-  virtual void to_rows(const Tensor& x, bool reverse, void* rows) = 0;
-  /// The inverse of to_rows(): x = rows, or x += rows. Enqueues.
+  /// step comes first. With a vocabulary x has ids {n, 1, steps, 1}, and the rows have 1 at the id, 0 elsewhere, NaN
+  /// for an invalid id. Enqueues.
+  virtual void to_rows(const Tensor& x, bool reverse, int vocabulary, void* rows) = 0;
+  /// The inverse of to_rows(), without a vocabulary: x = rows, or x += rows. Enqueues.
   virtual void from_rows(const void* rows, bool reverse, const Tensor& x, bool adds) = 0;
-
-  /// For ids {n, 1, steps, 1}: writes rows as to_rows(), 1 at the id, 0 elsewhere, NaN for an invalid id. Enqueues.
-  virtual void to_one_hot_rows(const Tensor& ids, bool reverse, int vocabulary, void* rows) = 0;
 
   /// Lowers the unit of an OpOfOurKernels (library/common.h) to the kernels of the backend cuda.
   virtual Lowered lower_by_kernels(const Spec&) = 0;

@@ -1,5 +1,5 @@
-// The GPU as the backend's machine: its stream, cuBLAS on it, our kernels for dropout, folding, sequences, losses,
-// embeddings, and for conversions and biases of halves.
+// The GPU as the backend's machine: its stream, cuBLAS on it, our kernels for folding, sequences, conversions and
+// biases of halves, and the ops that cuDNN lacks.
 
 #include <filesystem>
 #include <optional>
@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "kernels/conv/conv_fold.h"
-#include "kernels/dropout.h"
 #include "kernels/recurrent/recurrent.h"
 #include "lamina/error.h"
 #include "lib/backends/gpu_ops/gpu_ops.h"
@@ -56,19 +55,14 @@ class CudaMachine final : public Machine {
 
   void copy(void* to, const void* from, std::size_t bytes) override { device_.copy(to, from, bytes); }
 
-  void advance_dropout(std::uint64_t* next, std::uint64_t* now) override {
-    on_.launch([&](Stream stream) { cuda::dropout_advance(stream, next, now); });
-  }
-
-  void apply_dropout(const Mask& mask, const std::uint64_t* step, const Tensor& from, const Tensor& to,
-                     bool adds) override {
-    if (from.dtype == DType::f64) return apply<double>(mask, step, from, to, adds);
-    apply<float>(mask, step, from, to, adds);
-  }
-
-  void fold(const Fold& fold, void* w_to, void* bias_to) override {
-    if (fold.dtype == DType::f64) return fold_of<double>(fold, w_to, bias_to);
-    fold_of<float>(fold, w_to, bias_to);
+  void fold(const Fold& f, void* w_to, void* bias_to) override {
+    launch_in(f.dtype, [&]<class T>(Stream stream) {
+      const auto numbers = [](const void* data) { return static_cast<const T*>(data); };
+      const cuda::FoldedNorm<T> norm{numbers(f.scale), numbers(f.shift), numbers(f.mean), numbers(f.variance),
+                                     f.epsilon};
+      cuda::conv_fold<T>(stream, {norm, numbers(f.w), numbers(f.bias), f.filters, f.weights}, static_cast<T*>(w_to),
+                         static_cast<T*>(bias_to));
+    });
   }
 
   void convert(const Tensor& to, const Tensor& from, bool adds) override { cuda::convert(to, from, adds, on_); }
@@ -86,28 +80,18 @@ class CudaMachine final : public Machine {
   void update(const Update& update) override { cuda::run_update(update, on_); }
   void check_overflow(const UpdateTensors& all) override { cuda::run_check_overflow(all, on_); }
 
-  void to_rows(const Tensor& x, bool reverse, void* rows) override {
-    cuda::with_type("cudnn", x.dtype, [&]<class T>() {
-      on_.launch([&](Stream stream) {
-        cuda::recurrent_to_rows<T>(stream, cuda::view<const T>(x), {reverse, true}, static_cast<T*>(rows));
-      });
-    });
-  }
-
-  void to_one_hot_rows(const Tensor& ids, bool reverse, int vocabulary, void* rows) override {
-    cuda::with_type("cudnn", ids.dtype, [&]<class T>() {
-      on_.launch([&](Stream stream) {
-        cuda::recurrent_one_hot<T>(stream, cuda::view<const T>(ids), {reverse, true}, vocabulary,
-                                   static_cast<T*>(rows));
-      });
+  void to_rows(const Tensor& x, bool reverse, int vocabulary, void* rows) override {
+    launch_in(x.dtype, [&]<class T>(Stream stream) {
+      const auto from = cuda::view<const T>(x);
+      auto* const to = static_cast<T*>(rows);
+      if (vocabulary == 0) return cuda::recurrent_to_rows<T>(stream, from, {reverse, true}, to);
+      cuda::recurrent_one_hot<T>(stream, from, {reverse, true}, vocabulary, to);
     });
   }
 
   void from_rows(const void* rows, bool reverse, const Tensor& x, bool adds) override {
-    cuda::with_type("cudnn", x.dtype, [&]<class T>() {
-      on_.launch([&](Stream stream) {
-        cuda::recurrent_from_rows<T>(stream, static_cast<const T*>(rows), {reverse, true}, cuda::view<T>(x), adds);
-      });
+    launch_in(x.dtype, [&]<class T>(Stream stream) {
+      cuda::recurrent_from_rows<T>(stream, static_cast<const T*>(rows), {reverse, true}, cuda::view<T>(x), adds);
     });
   }
 
@@ -121,22 +105,11 @@ class CudaMachine final : public Machine {
     return *library_;
   }
 
-  template <class T>
-  void apply(const Mask& mask, const std::uint64_t* step, const Tensor& from, const Tensor& to, bool adds) {
-    on_.launch([&](Stream stream) {
-      cuda::dropout_apply<T>(stream, {mask.key, mask.threshold, mask.scale}, step, cuda::view<const T>(from),
-                             cuda::view<T>(to), adds);
-    });
-  }
-
-  template <class T>
-  void fold_of(const Fold& f, void* w_to, void* bias_to) {
-    const auto numbers = [](const void* data) { return static_cast<const T*>(data); };
-    const cuda::FoldedNorm<T> norm{numbers(f.scale), numbers(f.shift), numbers(f.mean), numbers(f.variance), f.epsilon};
-    on_.launch([&](Stream stream) {
-      cuda::conv_fold<T>(stream, {norm, numbers(f.w), numbers(f.bias), f.filters, f.weights}, static_cast<T*>(w_to),
-                         static_cast<T*>(bias_to));
-    });
+  /// Calls launch.template operator()<T>(stream), which launches kernels of the type.
+  template <class Launch>
+  void launch_in(DType dtype, const Launch& launch) {
+    cuda::with_type("cudnn", dtype,
+                    [&]<class T>() { on_.launch([&](Stream stream) { launch.template operator()<T>(stream); }); });
   }
 
   int number_;

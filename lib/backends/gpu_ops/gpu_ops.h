@@ -145,7 +145,7 @@ inline bool takes_any_order(const Op& op) { return holds<Relu, Pointwise, Add>(o
 
 /// Whether kernels of this op, one of those above, read and write halves directly.
 inline bool gpu_op_takes_halves(const Op& op) {
-  return holds<Relu, Pointwise, Resize, Reorder, Reduce, Concat, Slice, GroupNorm, LayerNorm>(op);
+  return holds<Relu, Pointwise, Resize, Reorder, Reduce, Concat, Slice, GroupNorm, LayerNorm, Dropout>(op);
 }
 
 /// The unit of a spec that has one of these ops. Throws Unsupported for any other.

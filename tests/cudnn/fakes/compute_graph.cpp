@@ -26,7 +26,7 @@ using Index = std::array<std::int64_t, 4>;
 /// A tensor of a graph: stored, or between two operations.
 struct View {
   Numbers size, strides;
-  std::int64_t type = data_float;
+  std::int64_t type = cudnn::data_type::f32;
   char* data = nullptr;
 
   std::int64_t offset(const Index& at) const {
@@ -36,7 +36,7 @@ struct View {
   }
   double read(const Index& at) const {
     if (type == data_int8 || type == data_boolean) return static_cast<double>(data[offset(at)]);
-    if (type == data_float) {
+    if (type == cudnn::data_type::f32) {
       float value = 0;
       std::memcpy(&value, data + 4 * offset(at), 4);
       return static_cast<double>(value);
@@ -48,7 +48,7 @@ struct View {
   void write(const Index& at, double number) const {
     if (type == data_int8 || type == data_boolean) {
       data[offset(at)] = static_cast<char>(number);
-    } else if (type == data_float) {
+    } else if (type == cudnn::data_type::f32) {
       const auto value = static_cast<float>(number);
       std::memcpy(data + 4 * offset(at), &value, 4);
     } else {
@@ -65,7 +65,7 @@ struct View {
   }
 
  private:
-  DType half() const { return type == data_half ? DType::f16 : DType::bf16; }
+  DType half() const { return type == cudnn::data_type::f16 ? DType::f16 : DType::bf16; }
 };
 
 class Computing {
@@ -266,9 +266,9 @@ class Computing {
 View view_of(const void* descriptor, const void* data) {
   std::istringstream text(described(descriptor));
   std::string type, size;
-  View view{{}, {}, data_float, static_cast<char*>(const_cast<void*>(data))};
+  View view{{}, {}, cudnn::data_type::f32, static_cast<char*>(const_cast<void*>(data))};
   text >> type >> size >> std::ws;
-  view.type = type == "f32" ? data_float : type == "f16" ? data_half : data_bf16;
+  view.type = type == "f32" ? cudnn::data_type::f32 : type == "f16" ? cudnn::data_type::f16 : cudnn::data_type::bf16;
   std::istringstream extents(size);
   for (std::string each; std::getline(extents, each, 'x');) view.size.push_back(std::stoll(each));
   text.ignore(1);

@@ -83,28 +83,17 @@ class HostMachine final : public cudnn::Machine {
     return 0;
 #endif
   }
-  void advance_dropout(std::uint64_t* next, std::uint64_t* now) override {
-    log_.calls.emplace_back("advance");
-    *now = (*next)++;
-  }
-  void apply_dropout(const cudnn::Mask& mask, const std::uint64_t* step, const Tensor&, const Tensor&,
-                     bool adds) override {
-    log_.calls.push_back("apply key " + std::to_string(mask.key) + " below " + std::to_string(mask.threshold) + " at " +
-                         std::to_string(*step) + (adds ? " adds" : ""));
-  }
   void fold(const cudnn::Fold& fold, void* w_to, void* bias_to) override {
     log_.folds.push_back({fold, w_to, bias_to});
   }
   void update(const Update& update) override { log_.updates.push_back(update); }
   void check_overflow(const UpdateTensors&) override { log_.calls.emplace_back("check overflow"); }
-  void to_rows(const Tensor&, bool reverse, void*) override {
-    log_.calls.emplace_back(reverse ? "to rows in reverse" : "to rows");
+  void to_rows(const Tensor&, bool reverse, int vocabulary, void*) override {
+    log_.calls.push_back((vocabulary == 0 ? "to rows" : "to one-hot rows of " + std::to_string(vocabulary)) +
+                         (reverse ? " in reverse" : ""));
   }
   void from_rows(const void*, bool reverse, const Tensor&, bool adds) override {
     log_.calls.push_back(std::string(reverse ? "from rows in reverse" : "from rows") + (adds ? ", adds" : ""));
-  }
-  void to_one_hot_rows(const Tensor&, bool reverse, int vocabulary, void*) override {
-    log_.calls.push_back("to one-hot rows of " + std::to_string(vocabulary) + (reverse ? " in reverse" : ""));
   }
   Lowered lower_by_kernels(const Spec& spec) override {
 #if defined(LAMINA_CUDA_ON_HOST)

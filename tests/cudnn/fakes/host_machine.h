@@ -1,6 +1,6 @@
 #pragma once
-// The host as the backend's machine, for tests: memory that is counted, times that a test sets, a dropout, a fold
-// and an update that are only recorded.
+// The host as the backend's machine, for tests: memory that is counted, times that a test sets, a fold and an
+// update that are only recorded.
 
 #include <memory>
 #include <string>
@@ -70,7 +70,7 @@ class CountingDevice final : public Device {
 struct MachineLog {
   CountingDevice device;
   std::string unavailable;
-  std::vector<std::string> calls;  ///< calls of dropout, cuBLAS, sequences and copies
+  std::vector<std::string> calls;  ///< calls of cuBLAS, sequences and copies
   struct Folded {
     cudnn::Fold fold;
     void *w_to, *bias_to;

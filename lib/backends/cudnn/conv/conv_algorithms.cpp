@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "lib/backends/cudnn/library/status.h"
 #include "lib/core/device/math_environment.h"
 
 namespace lamina::cudnn {
@@ -29,16 +28,13 @@ constexpr Row params_algorithms[] = {{"algo_0", 0, false},
 int asked_math(const std::string& unit, const Api& api, DType dtype, Math math) {
   const bool has_fma = at_least(api, 8, 0);
   check_math(unit, dtype, math);
-  switch (math) {
-    case Math::strict:
-      if (dtype == DType::f64) return math_type::standard;  // there is no narrower product to avoid
-      if (is_half(dtype)) return math_type::tensor_op;      // products of halves are exact in f32
-      return has_fma ? math_type::fma : math_type::standard;
-    case Math::tf32:
-      if (!has_fma) throw Unsupported(unit + ": cuDNN " + api.number() + " has no tf32; give 8.0 or later");
-      return math_type::tensor_op;
+  if (math == Math::tf32) {
+    if (!has_fma) throw Unsupported(unit + ": cuDNN " + api.number() + " has no tf32; give 8.0 or later");
+    return math_type::tensor_op;
   }
-  throw UsageError(unit + ": no such math: " + std::to_string(static_cast<int>(math)));
+  if (dtype == DType::f64) return math_type::standard;  // there is no narrower product to avoid
+  if (is_half(dtype)) return math_type::tensor_op;      // products of halves are exact in f32
+  return has_fma ? math_type::fma : math_type::standard;
 }
 
 /// Why the math of an answer is not acceptable, or empty. Tensor cores multiply f64 and halves in full precision.
@@ -50,38 +46,36 @@ std::string math_refusal(DType dtype, Math asked, int answered) {
 }
 
 /// The alternatives of one pass for pick().
-class Rows {
- public:
-  Rows(ConvProblem& problem, DType dtype, const Choice& choice, int math, bool adds, std::size_t own_bytes,
-       const std::function<Lowered::Step(const Taken&)>& make)
-      : problem_(problem),
-        dtype_(dtype),
-        choice_(choice),
-        math_(math),
-        adds_(adds),
-        own_bytes_(own_bytes),
-        make_(make) {}
+struct Rows {
+  ConvProblem& problem;
+  DType dtype;
+  const Choice& choice;
+  int math;
+  bool adds;
+  std::size_t own_bytes;
+  std::string_view suffix;  ///< of the names of fused calls; empty for plain ones
+  const std::function<Lowered::Step(const Taken&)>& make;
 
   /// The library's answers, then the rows without an answer. Rows with a suffix are taken by name only.
-  std::vector<Alternative> answered(std::string_view suffix) {
-    const bool named = !choice_.algorithm[static_cast<std::size_t>(problem_.pass())].empty();
+  std::vector<Alternative> answered() const {
+    const bool named = !choice.algorithm[static_cast<std::size_t>(problem.pass())].empty();
     std::vector<Alternative> all;
     std::vector<int> seen;
-    for (const AlgorithmResult& answer : problem_.ask()) {
-      const auto known = conv_algorithms(problem_.pass());
+    for (const AlgorithmResult& answer : problem.ask()) {
+      const auto known = conv_algorithms(problem.pass());
       const auto row = std::ranges::find(known, answer.algorithm, &Row::number);
       if (row == known.end()) continue;
-      Alternative next = alternative(*row, suffix, &answer);
+      Alternative next = alternative(*row, &answer);
       if (answer.status != ok)
-        next.refusal = next.algorithm + ": " + name(problem_.api(), answer.status);
-      else if (adds_ && !row->adds && !named)
+        next.refusal = next.algorithm + ": " + name(problem.api(), answer.status);
+      else if (adds && !row->adds && !named)
         next.refusal = next.algorithm + ": may refuse to add to a gradient while it runs; give its name to take it";
       if (answer.status == ok) seen.push_back(row->number);
       all.push_back(std::move(next));
     }
-    for (const Row& row : conv_algorithms(problem_.pass())) {
+    for (const Row& row : conv_algorithms(problem.pass())) {
       if (std::ranges::find(seen, row.number) != seen.end()) continue;
-      all.push_back(alternative(row, suffix, nullptr));
+      all.push_back(alternative(row, nullptr));
       all.back().place = by_name_only;
     }
     for (Alternative& each : all)
@@ -90,64 +84,50 @@ class Rows {
   }
 
   /// The rows without a device: the library cannot be asked.
-  std::vector<Alternative> unasked(std::string_view suffix) {
+  std::vector<Alternative> unasked() const {
     std::vector<Alternative> all;
-    if (suffix.empty()) all.push_back(without_device("heuristic", choice_.deterministic, false));
-    for (const Row& row : conv_algorithms(problem_.pass())) {
-      all.push_back(without_device(row.name + std::string(suffix), row.deterministic, !suffix.empty()));
+    if (suffix.empty()) all.push_back(without_device("heuristic", choice.deterministic));
+    for (const Row& row : conv_algorithms(problem.pass())) {
+      all.push_back(without_device(row.name + std::string(suffix), row.deterministic));
       all.back().place = by_name_only;
     }
     return all;
   }
 
- private:
-  Alternative alternative(const Row& row, std::string_view suffix, const AlgorithmResult* answer) {
-    Alternative next{row.name + std::string(suffix), no_bound, {}, "the first of cuDNN's heuristic"};
-    Taken taken{.name = next.algorithm, .number = row.number, .fused = !suffix.empty()};
+  Alternative alternative(const Row& row, const AlgorithmResult* answer) const {
+    Taken taken{{row.name + std::string(suffix)}, row.number, !suffix.empty()};
+    Alternative next{taken.name, no_bound, {}, "the first of cuDNN's heuristic"};
     taken.deterministic = row.deterministic && (answer == nullptr || answer->determinism == determinism::full);
-    int math = math_;
+    int own_math = math;
     if (answer != nullptr) {
-      if (const std::string reason = math_refusal(dtype_, choice_.math, answer->math); !reason.empty())
+      if (const std::string reason = math_refusal(dtype, choice.math, answer->math); !reason.empty())
         next.refusal = next.algorithm + ": " + reason;
       // Strict stays strict: an answer with standard math would allow TF32.
-      if (choice_.math == Math::tf32 || is_half(dtype_)) math = answer->math;
+      if (choice.math == Math::tf32 || is_half(dtype)) own_math = answer->math;
     }
-    taken.math = choice_.math == Math::tf32 && math != math_type::fma ? Math::tf32 : Math::strict;
-    next.make_step = [this, taken, math] { return step_of(taken, math); };
+    taken.math = choice.math == Math::tf32 && own_math != math_type::fma ? Math::tf32 : Math::strict;
+    next.make_step = [this, taken, own_math] { return step_of(taken, own_math); };
     return next;
   }
 
-  Lowered::Step step_of(Taken taken, int math) {
-    problem_.set_math(math);
-    if (const Status status = problem_.workspace(taken.number, taken.workspace_bytes); status != ok) {
-      if (!refused(problem_.api(), status))
-        check(problem_.api(), status, "its question for workspace", __FILE__, __LINE__);
+  Lowered::Step step_of(Taken taken, int own_math) const {
+    problem.set_math(own_math);
+    if (const Status status = problem.workspace(taken.number, taken.workspace_bytes); status != ok) {
+      if (!refused(problem.api(), status))
+        check(problem.api(), status, "its question for workspace", __FILE__, __LINE__);
       Lowered::Step none;
-      none.reason = taken.name + ": " + text(problem_.api(), status);
+      none.reason = taken.name + ": " + text(problem.api(), status);
       return none;
     }
-    return make_(taken);
+    return make(taken);
   }
 
-  Alternative without_device(const std::string& name, bool deterministic, bool fused) const {
-    const std::size_t limit = choice_.workspace_limit;
-    const Taken taken{
-        .name = name,
-        .fused = fused,
-        .workspace_bytes = own_bytes_ == 0 ? limit : (limit - std::min(own_bytes_, limit)) & ~(block_alignment - 1),
-        .exact = false,
-        .deterministic = deterministic,
-        .math = choice_.math};
-    return {name, no_bound, [this, taken] { return make_(taken); }, "the first of cuDNN's heuristic"};
+  Alternative without_device(const std::string& name, bool deterministic) const {
+    const std::size_t limit = choice.workspace_limit;
+    const std::size_t left = own_bytes == 0 ? limit : (limit - std::min(own_bytes, limit)) & ~(block_alignment - 1);
+    const Taken taken{{name, nullptr, deterministic, choice.math}, 0, !suffix.empty(), left, false};
+    return {name, no_bound, [this, taken] { return make(taken); }, "the first of cuDNN's heuristic"};
   }
-
-  ConvProblem& problem_;
-  DType dtype_;
-  const Choice& choice_;
-  int math_;
-  bool adds_;
-  std::size_t own_bytes_;
-  const std::function<Lowered::Step(const Taken&)>& make_;
 };
 
 }  // namespace
@@ -185,21 +165,14 @@ Lowered::Step pick_conv(const std::string& unit, const Spec& spec, ConvProblem& 
   const bool fused = named.ends_with(fused_suffix) && pass == Pass::forward && has_fused_call(spec);
   if (fused && problem.api().ConvolutionBiasActivationForward == nullptr)
     throw Unsupported(where + ": cuDNN " + problem.api().number() + " has no call for " + named);
-  Rows rows(problem, spec.y.dtype, choice, math, adds, own_bytes, make);
-  const std::string_view suffix = fused ? fused_suffix : "";
+  const Rows rows{problem, spec.y.dtype, choice, math, adds, own_bytes, fused ? fused_suffix : "", make};
   std::vector<Alternative> all;
   const auto make_engine = [&](const graph::TakenEngine& taken) {
-    return make({.name = taken.name,
-                 .fused = taken.name.ends_with(fused_suffix),
-                 .workspace_bytes = taken.plan->workspace_bytes,
-                 .deterministic = taken.deterministic,
-                 .math = taken.math,
-                 .plan = taken.plan});
+    return make({taken, 0, taken.name.ends_with(fused_suffix), taken.plan->workspace_bytes});
   };
   if (session.engines != nullptr) all = session.engines->alternatives(spec, pass, choice, session, make_engine);
   if (session.has_device()) problem.set_math(math);
-  for (Alternative& row : session.has_device() ? rows.answered(suffix) : rows.unasked(suffix))
-    all.push_back(std::move(row));
+  for (Alternative& row : session.has_device() ? rows.answered() : rows.unasked()) all.push_back(std::move(row));
   Lowered::Step picked = pick(unit, pass, choice, all);
   if (session.engines != nullptr) session.engines->complain(picked);
   return picked;

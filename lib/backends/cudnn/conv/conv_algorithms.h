@@ -50,6 +50,9 @@ class ConvProblem {
   Status workspace(int algorithm, std::size_t& bytes) const;
 
  private:
+  template <class Ask>
+  auto with_questions(const Ask&) const;
+
   Session& session_;
   const Api& api_;
   Pass pass_;
@@ -58,16 +61,13 @@ class ConvProblem {
   ConvolutionDescriptor convolution_;
 };
 
-/// One algorithm as a step runs it.
-struct Taken {
-  std::string name;  ///< name of the algorithm; "heuristic" if the query had no device and no algorithm was named
+/// An engine or a row as a step runs it. A row has no plan. Its name is "heuristic" if the query had no device and no
+/// algorithm was named. It is deterministic if manual and library call it so, "heuristic" if that is demanded.
+struct Taken : graph::TakenEngine {
   int number = 0;
   bool fused = false;               ///< whether it is the call of has_fused_call() or, of an engine, masks dx by x
   std::size_t workspace_bytes = 0;  ///< the limit if no device was available for the query
   bool exact = true;                ///< whether workspace_bytes is the exact need
-  bool deterministic = false;       ///< whether manual and library call it deterministic; for "heuristic": as demanded
-  Math math = Math::strict;         ///< math of the descriptor that runs
-  std::shared_ptr<const graph::EnginePlan> plan{};  ///< plan of the cuDNN graph engine that runs; null for a row
 };
 
 /// The step of one pass: pick() chooses among the engines, if the session has them, and then the rows in the library's

@@ -20,51 +20,47 @@ ConvProblem::ConvProblem(const Conv& op, const Spec& spec, Pass pass, TensorDesc
 
 void ConvProblem::set_math(int math) { LAMINA_CUDNN(api_, SetConvolutionMathType, convolution_.get(), math); }
 
-std::vector<AlgorithmResult> ConvProblem::ask() const {
-  HandleObject* const handle = session_.handle();
-  int most = 0, count = 0;
-  const auto count_of = [&](auto function, const char* name) {
-    check(api_, need(api_, function, name)(handle, &most), name, __FILE__, __LINE__);
-    return std::vector<AlgorithmResult>(static_cast<std::size_t>(std::max(most, 1)));
-  };
-  std::vector<AlgorithmResult> answers;
+/// Calls ask(name of the pass, the library's three questions about it, and the descriptors in their order).
+template <class Ask>
+auto ConvProblem::with_questions(const Ask& ask) const {
   switch (pass_) {
     case Pass::forward:
-      answers = count_of(api_.GetConvolutionForwardAlgorithmMaxCount, "cudnnGetConvolutionForwardAlgorithmMaxCount");
-      LAMINA_CUDNN(api_, GetConvolutionForwardAlgorithm_v7, handle, image(), filter(), convolution(), result(), most,
-                   &count, answers.data());
-      break;
+      return ask("Forward", api_.GetConvolutionForwardAlgorithmMaxCount, api_.GetConvolutionForwardAlgorithm_v7,
+                 api_.GetConvolutionForwardWorkspaceSize, image(), filter(), result());
     case Pass::backward_params:
-      answers = count_of(api_.GetConvolutionBackwardFilterAlgorithmMaxCount,
-                         "cudnnGetConvolutionBackwardFilterAlgorithmMaxCount");
-      LAMINA_CUDNN(api_, GetConvolutionBackwardFilterAlgorithm_v7, handle, image(), result(), convolution(), filter(),
-                   most, &count, answers.data());
-      break;
+      return ask("BackwardFilter", api_.GetConvolutionBackwardFilterAlgorithmMaxCount,
+                 api_.GetConvolutionBackwardFilterAlgorithm_v7, api_.GetConvolutionBackwardFilterWorkspaceSize, image(),
+                 result(), filter());
     default:
-      answers = count_of(api_.GetConvolutionBackwardDataAlgorithmMaxCount,
-                         "cudnnGetConvolutionBackwardDataAlgorithmMaxCount");
-      LAMINA_CUDNN(api_, GetConvolutionBackwardDataAlgorithm_v7, handle, filter(), result(), convolution(), image(),
-                   most, &count, answers.data());
+      return ask("BackwardData", api_.GetConvolutionBackwardDataAlgorithmMaxCount,
+                 api_.GetConvolutionBackwardDataAlgorithm_v7, api_.GetConvolutionBackwardDataWorkspaceSize, filter(),
+                 result(), image());
   }
-  session_.check_parts(Use::query);
-  answers.resize(static_cast<std::size_t>(std::clamp(count, 0, most)));
-  return answers;
+}
+
+std::vector<AlgorithmResult> ConvProblem::ask() const {
+  HandleObject* const handle = session_.handle();
+  return with_questions([&](const std::string& pass, auto most_of, auto algorithms, auto, auto* a, auto* b, auto* c) {
+    const auto call = [&](const std::string& end, auto function, auto... arguments) {
+      const std::string name = "cudnnGetConvolution" + pass + "Algorithm" + end;
+      check(api_, need(api_, function, name.c_str())(handle, arguments...), name.c_str(), __FILE__, __LINE__);
+    };
+    int most = 0, count = 0;
+    call("MaxCount", most_of, &most);
+    std::vector<AlgorithmResult> answers(static_cast<std::size_t>(std::max(most, 1)));
+    call("_v7", algorithms, a, b, convolution(), c, most, &count, answers.data());
+    session_.check_parts(Use::query);
+    answers.resize(static_cast<std::size_t>(std::clamp(count, 0, most)));
+    return answers;
+  });
 }
 
 Status ConvProblem::workspace(int algorithm, std::size_t& bytes) const {
   HandleObject* const handle = session_.handle();
-  switch (pass_) {
-    case Pass::forward:
-      return need(api_, api_.GetConvolutionForwardWorkspaceSize, "cudnnGetConvolutionForwardWorkspaceSize")(
-          handle, image(), filter(), convolution(), result(), algorithm, &bytes);
-    case Pass::backward_params:
-      return need(api_, api_.GetConvolutionBackwardFilterWorkspaceSize,
-                  "cudnnGetConvolutionBackwardFilterWorkspaceSize")(handle, image(), result(), convolution(), filter(),
-                                                                    algorithm, &bytes);
-    default:
-      return need(api_, api_.GetConvolutionBackwardDataWorkspaceSize, "cudnnGetConvolutionBackwardDataWorkspaceSize")(
-          handle, filter(), result(), convolution(), image(), algorithm, &bytes);
-  }
+  return with_questions([&](const std::string& pass, auto, auto, auto bytes_of, auto* a, auto* b, auto* c) {
+    const std::string name = "cudnnGetConvolution" + pass + "WorkspaceSize";
+    return need(api_, bytes_of, name.c_str())(handle, a, b, convolution(), c, algorithm, &bytes);
+  });
 }
 
 }  // namespace lamina::cudnn

@@ -25,40 +25,38 @@ Spec as_given(const Conv& op, Spec spec, const Session& session) {
   return spec;
 }
 
-HalfConv::HalfConv(const Conv& op, const Spec& spec, Session& session) : session_(session), dtype_(spec.y.dtype) {
+HalfConv::HalfConv(const Conv& op, const Spec& spec, Session& in) : Calls(in, spec.y.dtype) {
   const Spec given = as_given(op, spec, session);
   filter_pitch_ = given.w[0].pitch;
   filter_bytes_ = bytes_of(given.w[0]);
   image_bytes_ = bytes_of(given.x[0]);
   if (given.x[0].shape == spec.x[0].shape) return;
-  const Api& api = session.api();
   x_.emplace(describe_value(api, spec.x[0]));
   whole_.emplace(describe_value(api, given.x[0]));
-  part_.emplace(describe(api, spec.x[0].shape, dtype_, Layout::nhwc, given.x[0].pitch));
+  part_.emplace(describe(api, spec.x[0].shape, dtype, Layout::nhwc, given.x[0].pitch));
 }
 
 Tensor HalfConv::in_halves(Tensor filter, void* data) const {
   filter.data = data;
-  filter.dtype = dtype_;
+  filter.dtype = dtype;
   if (whole_) filter.pitch = filter_pitch_;
   return filter;
 }
 
 void HalfConv::write_filter(const Tensor& w, void* to) const {
-  if (whole_) session_.machine().device().fill(to, 0, filter_bytes_);
-  session_.machine().convert(in_halves(w, to), w, false);
+  if (whole_) session.machine().device().fill(to, 0, filter_bytes_);
+  session.machine().convert(in_halves(w, to), w, false);
 }
 
 void HalfConv::take_gradient(void* from, const Tensor& dw, bool adds) const {
-  session_.machine().convert(dw, in_halves(dw, from), adds);
+  session.machine().convert(dw, in_halves(dw, from), adds);
 }
 
 const void* HalfConv::image(const Args& args, void* room) const {
   if (!whole_) return args.x[0].data;
-  const Api& api = session_.api();
-  LAMINA_CUDNN(api, SetTensor, session_.handle(), whole_->get(), room, zero(dtype_));
-  LAMINA_CUDNN(api, TransformTensor, session_.handle(), one(dtype_), x_->get(), args.x[0].data, zero(dtype_),
-               part_->get(), room);
+  LAMINA_CUDNN(api, SetTensor, session.handle(), whole_->get(), room, zero(dtype));
+  LAMINA_CUDNN(api, TransformTensor, session.handle(), one(dtype), x_->get(), args.x[0].data, zero(dtype), part_->get(),
+               room);
   return room;
 }
 

@@ -14,7 +14,7 @@ namespace lamina::cudnn {
 Spec as_given(const Conv&, Spec, const Session&);
 
 /// Copies of one unit on halves.
-class HalfConv {
+class HalfConv : Calls {
  public:
   HalfConv(const Conv&, const Spec&, Session&);
 
@@ -31,8 +31,6 @@ class HalfConv {
  private:
   Tensor in_halves(Tensor filter, void* data) const;
 
-  Session& session_;
-  DType dtype_;
   std::int64_t filter_pitch_;
   std::size_t filter_bytes_, image_bytes_;
   std::optional<TensorDescriptor> x_, whole_, part_;  ///< if x is padded: x, the copy, and the copy's part that is x

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "lib/backends/cudnn/library/status.h"
-
 namespace lamina::cudnn::graph {
 
 void Descriptor::set(int attribute, Type type, std::int64_t count, const void* elements) {
@@ -16,11 +14,6 @@ void Descriptor::set(int attribute, std::span<const std::int64_t> values) {
   set(attribute, type_int64, static_cast<std::int64_t>(values.size()), values.data());
 }
 
-void Descriptor::set(int attribute, const Descriptor& other) {
-  const void* const object = other.object();
-  set(attribute, type_descriptor, 1, static_cast<const void*>(&object));
-}
-
 void Descriptor::set(int attribute, const std::vector<const Descriptor*>& others) {
   std::vector<void*> objects;
   for (const Descriptor* const other : others) objects.push_back(other->object());
@@ -28,13 +21,6 @@ void Descriptor::set(int attribute, const std::vector<const Descriptor*>& others
 }
 
 void Descriptor::finalize() { LAMINA_CUDNN(api(), BackendFinalize, object()); }
-
-bool Descriptor::finalize_if_supported() {
-  const Status status = need(api(), api().BackendFinalize, "cudnnBackendFinalize")(object());
-  if (meaning(api(), status) == Meaning::not_supported) return false;
-  check(api(), status, "cudnnBackendFinalize", __FILE__, __LINE__);
-  return true;
-}
 
 std::int64_t Descriptor::read(Attribute attribute, Type type, std::int64_t room, void* elements) const {
   std::int64_t count = 0;
@@ -59,11 +45,6 @@ std::vector<int> Descriptor::enumerators(Attribute attribute, Type type, std::si
   const std::int64_t count = read(attribute, type, static_cast<std::int64_t>(room), values.data());
   values.resize(std::min(room, static_cast<std::size_t>(count)));
   return values;
-}
-
-void Descriptor::copy_to(Attribute attribute, Descriptor& into) const {
-  void* object = into.object();
-  read(attribute, type_descriptor, 1, static_cast<void*>(&object));
 }
 
 std::vector<Descriptor> Descriptor::descriptors(Attribute attribute, Kind kind, std::size_t room) const {

@@ -19,20 +19,15 @@ class Descriptor : Owned<void, &Api::BackendCreateDescriptor, &Api::BackendDestr
 
   void set(int attribute, Type, std::int64_t count, const void* elements);
   void set(int attribute, std::span<const std::int64_t>);
-  void set(int attribute, const Descriptor&);
   void set(int attribute, const std::vector<const Descriptor*>&);
 
   void finalize();
-  /// Like finalize(), but returns false for "not supported".
-  bool finalize_if_supported();
 
   void* object() const { return get(); }
   std::int64_t int64(Attribute) const;
   std::string text(Attribute) const;
   /// Enumerators, `room` at most.
   std::vector<int> enumerators(Attribute, Type, std::size_t room) const;
-  /// Fills `into` with the descriptor that the attribute holds.
-  void copy_to(Attribute, Descriptor& into) const;
   /// The descriptors of `kind` that the attribute holds; at most `room`, unless `room` is 0.
   std::vector<Descriptor> descriptors(Attribute, Kind, std::size_t room = 0) const;
 

@@ -9,6 +9,7 @@
 #include "lib/backends/common/lowering.h"
 #include "lib/backends/common/on_copies.h"
 #include "lib/backends/common/unit_checks.h"
+#include "lib/backends/cudnn/library/common.h"
 
 namespace lamina::cudnn::graph {
 namespace {
@@ -24,10 +25,8 @@ PartRef part(Kind kind, Attributes attributes) {
   return std::make_shared<const Part>(Part{kind, std::move(attributes)});
 }
 
-Part::Value data_type(DType dtype) {
-  return {type_data_type, dtype == DType::f16 ? data_half : dtype == DType::bf16 ? data_bf16 : data_float};
-}
-const Part::Value in_f32{type_data_type, data_float};
+Part::Value type_of(DType dtype) { return {type_data_type, data_type_of(dtype)}; }
+const Part::Value in_f32{type_data_type, data_type::f32};
 
 /// Builds the graph of one spec, operation by operation.
 class GraphBuilder {
@@ -46,7 +45,7 @@ class GraphBuilder {
     attributes.insert(attributes.end(), more.begin(), more.end());
     return part(tensor, std::move(attributes));
   }
-  PartRef value(std::int64_t id, const Shape& shape) const { return dense(id, shape, data_type(values_)); }
+  PartRef value(std::int64_t id, const Shape& shape) const { return dense(id, shape, type_of(values_)); }
   PartRef by_channel(std::int64_t id, int channels) const { return dense(id, {1, channels, 1, 1}, in_f32); }
   PartRef number(std::int64_t id) const { return dense(id, {}, in_f32, {{tensor_is_by_value, {type_boolean, 1}}}); }
 
@@ -109,13 +108,14 @@ PartRef graph_of(const Conv& op, const Spec& spec, Pass pass) {
   const bool masked = pass == Pass::backward_data && spec.masks_dx;
   const PartRef x = builder.between(masked ? not_stored : id_x, unit.x);
 
-  const PartRef form = part(convolution, {{convolution_compute_type, in_f32},
-                                          {convolution_form, {type_convolution_mode, cross_correlation}},
-                                          {convolution_spatial_dimensions, 2},
-                                          {convolution_dilations, both(op.dilation)},
-                                          {convolution_strides, both(op.stride)},
-                                          {convolution_pre_paddings, both(op.pad)},
-                                          {convolution_post_paddings, both(op.pad)}});
+  const PartRef form =
+      part(convolution, {{convolution_compute_type, in_f32},
+                         {convolution_form, {type_convolution_mode, convolution_mode::cross_correlation}},
+                         {convolution_spatial_dimensions, 2},
+                         {convolution_dilations, both(op.dilation)},
+                         {convolution_strides, both(op.stride)},
+                         {convolution_pre_paddings, both(op.pad)},
+                         {convolution_post_paddings, both(op.pad)}});
   const Kind kind = forward ? operation_forward : params ? operation_backward_filter : operation_backward_data;
   const int first = forward ? forward_alpha : params ? backward_filter_alpha : backward_data_alpha;
   builder.operation(kind, {{first, {type_double, 1}},
@@ -189,7 +189,7 @@ PartRef graph_of(const BatchNorm&, const Spec& spec, Pass pass) {
     builder.element_wise(pointwise_greater, builder.value(id_y, shape),
                          {{operation_pointwise_b, builder.number(id_zero)}, {operation_pointwise_y, positive}});
     const PartRef masked =
-        wants_addend_gradient(spec) ? builder.value(id_masked, shape) : builder.passed(shape, data_type(spec.y.dtype));
+        wants_addend_gradient(spec) ? builder.value(id_masked, shape) : builder.passed(shape, type_of(spec.y.dtype));
     builder.element_wise(pointwise_multiply, dy, {{operation_pointwise_b, positive}, {operation_pointwise_y, masked}});
     dy = masked;
   }
@@ -228,19 +228,14 @@ PartRef pool_graph(const Spec& spec, Pass pass, const Size& window, const Size& 
               {pad_behind(x.h, window.h, stride.h, pad.h, y.h), pad_behind(x.w, window.w, stride.w, pad.w, y.w)}}}});
   GraphBuilder builder(spec);
   const PartRef index = builder.dense(id_index, y, {type_data_type, data_int8});
-  if (pass == Pass::forward) {
-    Attributes forward = {{resample_forward_form, form},
-                          {resample_forward_x, builder.value(id_x, x)},
-                          {resample_forward_y, builder.value(id_y, y)}};
-    if (mode == resample_max && spec.mode == Mode::training) forward.emplace_back(resample_forward_index, index);
-    builder.operation(operation_resample_forward, std::move(forward));
-    return builder.graph();
-  }
-  Attributes backward = {{resample_backward_form, form},
-                         {resample_backward_dx, builder.value(id_dx, x)},
-                         {resample_backward_dy, builder.value(id_dy, y)}};
-  if (mode == resample_max) backward.emplace_back(resample_backward_index, index);
-  builder.operation(operation_resample_backward, std::move(backward));
+  const bool forward = pass == Pass::forward, maxima = mode == resample_max;
+  Attributes attributes = {
+      {forward ? resample_forward_form : resample_backward_form, form},
+      {forward ? resample_forward_x : resample_backward_dx, builder.value(forward ? id_x : id_dx, x)},
+      {forward ? resample_forward_y : resample_backward_dy, builder.value(forward ? id_y : id_dy, y)}};
+  if (maxima && spec.mode == Mode::training)
+    attributes.emplace_back(forward ? resample_forward_index : resample_backward_index, index);
+  builder.operation(forward ? operation_resample_forward : operation_resample_backward, std::move(attributes));
   return builder.graph();
 }
 

@@ -1,7 +1,9 @@
 // Graphs as text, as descriptors, and by the tensors that they store.
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 
 #include "operations.h"
 
@@ -82,16 +84,12 @@ Descriptor make(const Api& api, const Part& part, HandleObject* handle) {
 }
 
 std::vector<std::int64_t> stored_tensors(const Part& part) {
-  std::vector<std::int64_t> ids;
+  std::set<std::int64_t> ids;
   for (const auto& [attribute, value] : part.attributes) {
-    if (attribute == tensor_id && value.numbers.front() < first_virtual) ids.push_back(value.numbers.front());
-    for (const PartRef& each : value.parts)
-      for (const std::int64_t id : stored_tensors(*each)) ids.push_back(id);
+    if (attribute == tensor_id && value.numbers.front() < first_virtual) ids.insert(value.numbers.front());
+    for (const PartRef& each : value.parts) std::ranges::copy(stored_tensors(*each), std::inserter(ids, ids.end()));
   }
-  std::ranges::sort(ids);
-  const auto twice = std::ranges::unique(ids);
-  ids.erase(twice.begin(), twice.end());
-  return ids;
+  return {ids.begin(), ids.end()};
 }
 
 }  // namespace lamina::cudnn::graph

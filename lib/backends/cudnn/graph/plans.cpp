@@ -30,9 +30,8 @@ void read_notes(const Descriptor& used, CudnnEngine& into) {
     into.notes.push_back(name_of(behavior_notes, note, "behavior note"));
 }
 
-CudnnEngine described(const Api& api, const Descriptor& config, bool fallback) {
-  Descriptor used(api, engine);
-  config.copy_to(config_engine, used);
+CudnnEngine described(const Descriptor& config, bool fallback) {
+  const Descriptor used = std::move(config.descriptors(config_engine, engine, 1).at(0));
   CudnnEngine found{used.int64(engine_index), fallback, {}, {}, config.int64(config_workspace_bytes)};
   read_notes(used, found);
   for (const Descriptor& choice : config.descriptors(config_knob_choices, knob_choice, knobs_room)) {
@@ -45,22 +44,11 @@ CudnnEngine described(const Api& api, const Descriptor& config, bool fallback) {
 
 Descriptor engine_of(const Api& api, const Target& device, const Descriptor& graph, const CudnnEngine& wanted) {
   Descriptor used(api, engine);
-  used.set(engine_graph, graph);
+  used.set(engine_graph, {&graph});
   used.set(engine_index, std::span(&wanted.index, 1));
   device.tell(used, engine_device);
   used.finalize();
   return used;
-}
-
-void append(std::vector<CudnnEngine>& engines, const Api& api, const Descriptor& graph, const Target& device,
-            int mode) {
-  Descriptor heuristics(api, engine_heuristics);
-  heuristics.set(heuristics_graph, graph);
-  heuristics.set(heuristics_mode, type_heuristic_mode, 1, &mode);
-  device.tell(heuristics, heuristics_device);
-  if (!heuristics.finalize_if_supported()) return;
-  for (const Descriptor& config : heuristics.descriptors(heuristics_results, engine_config))
-    engines.push_back(described(api, config, mode == mode_fallback));
 }
 
 Descriptor read_properties(const Api& api, const std::string& json) {
@@ -138,15 +126,26 @@ Target::Target(const Api& api, HandleObject* handle) : handle_(handle), properti
 
 void Target::tell(Descriptor& to, int properties_attribute, int handle_attribute) const {
   if (made_)
-    to.set(properties_attribute, *made_);
+    to.set(properties_attribute, {&*made_});
   else if (handle_attribute != 0)
     to.set(handle_attribute, type_handle, 1, static_cast<const void*>(&handle_));
 }
 
 std::vector<CudnnEngine> proposals(const Api& api, const Target& device, const Descriptor& graph) {
   std::vector<CudnnEngine> engines;
-  append(engines, api, graph, device, mode_a);
-  append(engines, api, graph, device, mode_fallback);
+  for (const int mode : {int{mode_a}, int{mode_fallback}}) {
+    Descriptor heuristics(api, engine_heuristics);
+    heuristics.set(heuristics_graph, {&graph});
+    heuristics.set(heuristics_mode, type_heuristic_mode, 1, &mode);
+    device.tell(heuristics, heuristics_device);
+    try {
+      heuristics.finalize();
+    } catch (const Unsupported&) {
+      continue;
+    }
+    for (const Descriptor& config : heuristics.descriptors(heuristics_results, engine_config))
+      engines.push_back(described(config, mode == mode_fallback));
+  }
   return engines;
 }
 
@@ -168,12 +167,12 @@ Descriptor make_plan(const Api& api, const Target& device, const Descriptor& gra
     choices.push_back(&choice);
   }
   Descriptor config(api, engine_config);
-  config.set(config_engine, used);
+  config.set(config_engine, {&used});
   if (!choices.empty()) config.set(config_knob_choices, choices);
   config.finalize();
 
   Descriptor plan(api, execution_plan);
-  plan.set(plan_config, config);
+  plan.set(plan_config, {&config});
   device.tell(plan, plan_device, plan_handle);
   plan.finalize();
   return plan;

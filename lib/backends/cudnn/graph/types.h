@@ -1,6 +1,7 @@
 #pragma once
 // The part of cuDNN's graph API that plans are made with: its numbers, so that no header of cuDNN is needed to build.
-// Each table has our name, the number, and cuDNN's name, by which types_check.cpp compares it with the real header.
+// Each table has our name, the number, and cuDNN's name, by which library/header_check.cpp compares it with the real
+// header.
 
 #include <cstddef>
 #include <cstdint>
@@ -145,14 +146,10 @@ namespace lamina::cudnn::graph {
   X(device_handle, 2701, CUDNN_ATTR_DEVICEPROP_HANDLE)                                      \
   X(device_json, 2702, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION)
 
-// Values of attributes.
+// Values of attributes. library/types.h has those of the types of data and of the convolution mode.
 #define LAMINA_CUDNN_VALUES(X)                                       \
-  X(data_float, 0, CUDNN_DATA_FLOAT)                                 \
-  X(data_half, 2, CUDNN_DATA_HALF)                                   \
   X(data_int8, 3, CUDNN_DATA_INT8)                                   \
-  X(data_bf16, 9, CUDNN_DATA_BFLOAT16)                               \
   X(data_boolean, 11, CUDNN_DATA_BOOLEAN)                            \
-  X(cross_correlation, 1, CUDNN_CROSS_CORRELATION)                   \
   X(mode_fallback, 2, CUDNN_HEUR_MODE_FALLBACK)                      \
   X(mode_a, 3, CUDNN_HEUR_MODE_A)                                    \
   X(pointwise_add, 0, CUDNN_POINTWISE_ADD)                           \

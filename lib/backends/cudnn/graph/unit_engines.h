@@ -33,7 +33,7 @@ struct EnginePlan {
 /// An engine that a step takes.
 struct TakenEngine {
   std::string name;
-  std::shared_ptr<const EnginePlan> plan;
+  std::shared_ptr<const EnginePlan> plan{};
   bool deterministic = true;
   Math math = Math::strict;
 };

@@ -90,43 +90,36 @@ bool at_least(const Api& api, int major, int minor) {
 }
 
 Library::Library(const std::string& directory) {
-  void* front = nullptr;
-  try {
-    if (!directory.empty()) {
-      const std::string path = front_in(directory);
-      if (path.empty())
-        throw LoadError("no cuDNN in " + directory +
-                        ": there is no libcudnn.so.9, .8 or .7; give the directory that "
-                        "holds it (backend cudnn:<directory>)");
-      open_parts(directory, path);
-      front = opened_.front();
-    } else {
-      std::string reasons;
-      for (const char* major : majors) {
-        front = dlopen((std::string("libcudnn.so.") + major).c_str(), RTLD_NOW | RTLD_GLOBAL);
-        if (front != nullptr) break;
+  if (!directory.empty()) {
+    const std::string path = front_in(directory);
+    if (path.empty())
+      throw LoadError("no cuDNN in " + directory +
+                      ": there is no libcudnn.so.9, .8 or .7; give the directory that "
+                      "holds it (backend cudnn:<directory>)");
+    open_parts(directory, path);
+  } else {
+    std::string reasons;
+    for (const char* major : majors) {
+      if (opened_.empty() && !open(std::string("libcudnn.so.") + major))
         reasons += (reasons.empty() ? "" : "; ") + dl_error();
-      }
-      if (front == nullptr)
-        throw LoadError("the system finds no cuDNN (" + reasons +
-                        "); install one, or name the directory that holds it (backend cudnn:<directory>)");
-      opened_.push_back(front);
     }
-    resolve(front);
-  } catch (...) {
-    for (void* const handle : opened_) dlclose(handle);
-    throw;
+    if (opened_.empty())
+      throw LoadError("the system finds no cuDNN (" + reasons +
+                      "); install one, or name the directory that holds it (backend cudnn:<directory>)");
   }
+  resolve(opened_.front().get());
 }
 
-Library::~Library() {
-  for (void* const handle : opened_) dlclose(handle);
+void Library::Close::operator()(void* handle) const { dlclose(handle); }
+
+bool Library::open(const std::string& file, int flags) {
+  void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL | flags);
+  if (handle != nullptr) opened_.emplace_back(handle);
+  return handle != nullptr;
 }
 
 void Library::open_parts(const std::string& directory, const std::string& front) {
-  void* const handle = dlopen(front.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (handle == nullptr) throw LoadError("cannot open " + front + ": " + dl_error());
-  opened_.push_back(handle);
+  if (!open(front)) throw LoadError("cannot open " + front + ": " + dl_error());
   // The library opens its parts by bare name, and so gets the parts that are already open, from this directory.
   const std::string end = fs::path(front).filename().string().substr(std::strlen("libcudnn"));
   std::vector<std::pair<int, std::string>> found;
@@ -140,10 +133,7 @@ void Library::open_parts(const std::string& directory, const std::string& front)
   for (const auto& part : found) {
     // 9.28 has caches of compiled kernels that live until the process ends, and whose code is in this part.
     const int stays = part.second.find("_runtime_compiled.") != std::string::npos ? RTLD_NODELETE : 0;
-    if (void* const opened = dlopen(part.second.c_str(), RTLD_NOW | RTLD_GLOBAL | stays); opened != nullptr)
-      opened_.push_back(opened);
-    else
-      api_.unopened += (api_.unopened.empty() ? "" : "; ") + dl_error();
+    if (!open(part.second, stays)) api_.unopened += (api_.unopened.empty() ? "" : "; ") + dl_error();
   }
 }
 

@@ -2,6 +2,7 @@
 // One loaded cuDNN: its entry points by name, its version, its origin. No program links cuDNN: all calls use this
 // table, and tests fill a table with their own functions.
 
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -35,18 +36,20 @@ class Library {
   /// finds. Throws LoadError for a file that is missing or does not open, a missing entry point of LAMINA_CUDNN_CORE,
   /// or a version before 7. Needs no device, and does not check for mixtures: see check_one_directory.
   explicit Library(const std::string& directory);
-  ~Library();
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
 
   const Api& api() const { return api_; }
 
  private:
+  struct Close {
+    void operator()(void* handle) const;
+  };
+  /// Returns whether the file opens.
+  bool open(const std::string& file, int flags = 0);
   void open_parts(const std::string& directory, const std::string& front);
   void resolve(void* front);
 
   Api api_;
-  std::vector<void*> opened_;
+  std::vector<std::unique_ptr<void, Close>> opened_;
 };
 
 /// The directories of the cuDNN files that this process has mapped, sorted.

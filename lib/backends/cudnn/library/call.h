@@ -1,6 +1,8 @@
 #pragma once
-// Calls into the library that throw on failure, and the owners of the objects it creates.
+// Calls into the library that throw on failure, and the owners of the objects it creates. The meaning of a status, in
+// every version: 9 renumbered them. Beyond these meanings only the library's own text is reliable.
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,6 +10,20 @@
 #include "api.h"
 
 namespace lamina::cudnn {
+
+enum class Meaning : std::uint8_t { bad_parameter, not_supported, no_memory, other };
+
+/// The meaning by the major version of the library.
+Meaning meaning(const Api&, Status);
+
+/// "CUDNN_STATUS_BAD_PARAM (2000)".
+std::string name(const Api&, Status);
+
+/// The name of the last call's status and, if the library has it (9), ": " and the text of its last error.
+std::string text(const Api&, Status);
+
+/// Whether a call was refused, rather than failed: nothing was enqueued, another algorithm may work.
+bool refused(const Api&, Status);
 
 /// Throws unless the status is success: Unsupported if the library cannot do this, OutOfMemory if it has no memory,
 /// else DeviceError. The message has the call, the status by name and number, the library's own text, the version, file

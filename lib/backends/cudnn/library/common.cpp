@@ -69,10 +69,6 @@ ActivationDescriptor describe_activation(const Api& api, int mode, int nans) {
   return activation;
 }
 
-ActivationDescriptor describe_relu(const Api& api, int nans) {
-  return describe_activation(api, activation_mode::relu, nans);
-}
-
 const void* one(DType dtype) {
   if (dtype == DType::f64) return &double_one;
   return &float_one;
@@ -95,10 +91,5 @@ std::size_t extent_bytes(const TensorSpec& spec, std::int64_t pitch) {
 }
 
 void refuse(const Op& op, const std::string& reason) { throw Unsupported("cudnn: " + to_string(op) + ": " + reason); }
-
-void* channel_address(const Tensor& tensor, int channel) {
-  const std::int64_t elements = tensor.layout == Layout::nchw ? channel * tensor.shape.plane() : channel;
-  return static_cast<char*>(tensor.data) + static_cast<std::size_t>(elements) * size_of(tensor.dtype);
-}
 
 }  // namespace lamina::cudnn

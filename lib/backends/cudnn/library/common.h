@@ -16,15 +16,34 @@
 
 namespace lamina::cudnn {
 
+/// What the calls of a unit need: the session that they are made in, its library, and the type of the unit's values.
+struct Calls {
+  Session& session;
+  const Api& api;
+  DType dtype;
+
+  Calls(Session& in, DType values) : session(in), api(in.api()), dtype(values) {}
+};
+
 /// A descriptor of a tensor with its pitch. Throws Unsupported if a stride exceeds an int.
 TensorDescriptor describe(const Api&, const Shape&, DType, Layout, std::int64_t pitch);
 TensorDescriptor describe_value(const Api&, const TensorSpec&);
 TensorDescriptor describe_gradient(const Api&, const TensorSpec&);
 /// A tensor of a number per channel, {1, c, 1, 1}: its strides are c, 1, 1, 1 in every layout of the other tensors.
 TensorDescriptor describe_dense(const Api&, const TensorSpec&);
+/// The calls of an op with one input, and its descriptors.
+struct Ends : Calls {
+  TensorDescriptor x, y, dx, dy;
+  Ends(const Spec& spec, Session& in)
+      : Calls(in, spec.y.dtype),
+        x(describe_value(api, spec.x[0])),
+        y(describe_value(api, spec.y)),
+        dx(describe_gradient(api, spec.x[0])),
+        dy(describe_gradient(api, spec.y)) {}
+};
+
 FilterDescriptor describe_filter(const Api&, const TensorSpec&);
 ActivationDescriptor describe_activation(const Api&, int mode, int nans = nan::propagate);
-ActivationDescriptor describe_relu(const Api&, int nans = nan::propagate);
 
 int data_type_of(DType);     ///< throws Unsupported for types that this backend lacks
 int compute_type_of(DType);  ///< type of sums over tensors of the type: f32 for halves
@@ -43,9 +62,6 @@ std::size_t extent_bytes(const TensorSpec&, std::int64_t pitch);
 /// Throws Unsupported: "cudnn: <op>: <reason>".
 [[noreturn]] void refuse(const Op&, const std::string& reason);
 
-/// The address of channel `channel` of a tensor.
-void* channel_address(const Tensor&, int channel);
-
 // One function per op, in the file of the op's name or below. They fill every vector of Lowered, one entry per x, and
 // steps for the passes of spec.mode only. The algorithm's name is "direct" if the library offers only one.
 Lowered lower(const Conv&, const Spec&, const Choice&, Session&);
@@ -57,27 +73,21 @@ Lowered lower(const Lrn&, const Spec&, const Choice&, Session&);
 Lowered lower(const Relu&, const Spec&, const Choice&, Session&);
 Lowered lower(const ConvTranspose&, const Spec&, const Choice&, Session&);
 Lowered lower(const FullyConnected&, const Spec&, const Choice&, Session&);
-Lowered lower(const Dropout&, const Spec&, const Choice&, Session&);
 Lowered lower(const Softmax&, const Spec&, const Choice&, Session&);
 Lowered lower(const Pointwise&, const Spec&, const Choice&, Session&);
 Lowered lower(const Recurrent&, const Spec&, const Choice&, Session&);
 Lowered lower(const Add&, const Spec&, const Choice&, Session&);
-Lowered lower(const Concat&, const Spec&, const Choice&, Session&);
-Lowered lower(const Slice&, const Spec&, const Choice&, Session&);
 
 /// Whether the library computes the function. Our kernels compute the others.
 inline bool is_of_library(const Pointwise& op) {
   return op.function == Function::sigmoid || op.function == Function::tanh;
 }
 
-/// Whether a Concat or a Slice is along another axis than the channels, or has a step. Our kernels compute it.
-inline bool moves_rows(const Op& op) { return holds<Concat, Slice>(op) && !may_be_view(op); }
-
 /// Ops that the kernels of the backend cuda compute. The library lacks most of them. For the others docs/cudnn.md says
 /// what it has, and why it is not used.
 template <class AnyOp>
 concept OpOfOurKernels = OneOf<AnyOp, Binary, ScaleShift, PRelu, Pad, Resize, Reorder, Reduce, GroupNorm, LayerNorm,
-                               SoftmaxCrossEntropy, SigmoidCrossEntropy, Embedding>;
+                               SoftmaxCrossEntropy, SigmoidCrossEntropy, Embedding, Dropout, Concat, Slice>;
 Lowered lower(const OpOfOurKernels auto&, const Spec& spec, const Choice&, Session& session) {
   return session.machine().lower_by_kernels(spec);
 }

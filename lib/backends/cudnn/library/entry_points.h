@@ -137,7 +137,6 @@
 // Only in some versions.
 #define LAMINA_CUDNN_BY_VERSION(X)                                                    \
   X(GetLastErrorString, void(char*, std::size_t)) /* 9.0 */                           \
-  X(GetMaxDeviceVersion, std::size_t())           /* 8.9 */                           \
   X(GetCudartVersion, std::size_t())                                                  \
   X(BackendCreateDescriptor, Status(int, void**)) /* the graph API: 8.0 */            \
   X(BackendDestroyDescriptor, Status(void*))                                          \

@@ -9,7 +9,7 @@ struct CUstream_st;
 
 namespace lamina::cudnn {
 
-/// 0 is success in every version. Every other number has one meaning up to 8 and another from 9 on: see status.h.
+/// 0 is success in every version. Every other number has one meaning up to 8 and another from 9 on: see call.h.
 using Status = int;
 constexpr Status ok = 0;
 

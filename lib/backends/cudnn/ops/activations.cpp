@@ -8,26 +8,22 @@ namespace {
 
 /// `keeps_x`: whether the gradient is given x; otherwise y is passed in its place.
 Lowered lower_activation(int mode, bool keeps_x, const Spec& spec, Session& session) {
-  struct Parts {
+  struct Parts : Ends {
     ActivationDescriptor activation;
-    TensorDescriptor x, y, dx, dy;
+    Parts(int mode, const Spec& spec, Session& in) : Ends(spec, in), activation(describe_activation(api, mode)) {}
   };
-  const Api& api = session.api();
-  const auto parts = std::make_shared<Parts>(Parts{describe_activation(api, mode), describe_value(api, spec.x[0]),
-                                                   describe_value(api, spec.y), describe_gradient(api, spec.x[0]),
-                                                   describe_gradient(api, spec.y)});
-  const DType dtype = spec.y.dtype;
+  const auto parts = std::make_shared<const Parts>(mode, spec, session);
   Lowered unit = in_place_unit(spec);
   unit.backward_reads_x[0] = keeps_x;
-  const auto forward = [&session, &api, parts, dtype](const Args& args) {
-    LAMINA_CUDNN(api, ActivationForward, session.handle(), parts->activation.get(), one(dtype), parts->x.get(),
-                 args.x[0].data, zero(dtype), parts->y.get(), args.y.data);
+  const auto forward = [parts, dtype = spec.y.dtype](const Args& args) {
+    LAMINA_CUDNN(parts->api, ActivationForward, parts->session.handle(), parts->activation.get(), one(dtype),
+                 parts->x.get(), args.x[0].data, zero(dtype), parts->y.get(), args.y.data);
   };
-  add_steps(unit, spec, forward, [&session, &api, parts, dtype, keeps_x, adds = adds_dx(spec, 0)](const Args& args) {
+  add_steps(unit, spec, forward, [parts, dtype = spec.y.dtype, keeps_x, adds = adds_dx(spec, 0)](const Args& args) {
     if (wanted(args, 0))
-      LAMINA_CUDNN(api, ActivationBackward, session.handle(), parts->activation.get(), one(dtype), parts->y.get(),
-                   args.y.data, parts->dy.get(), args.dy.data, parts->x.get(), keeps_x ? args.x[0].data : args.y.data,
-                   beta(dtype, adds), parts->dx.get(), args.dx[0].data);
+      LAMINA_CUDNN(parts->api, ActivationBackward, parts->session.handle(), parts->activation.get(), one(dtype),
+                   parts->y.get(), args.y.data, parts->dy.get(), args.dy.data, parts->x.get(),
+                   keeps_x ? args.x[0].data : args.y.data, beta(dtype, adds), parts->dx.get(), args.dx[0].data);
   });
   return unit;
 }

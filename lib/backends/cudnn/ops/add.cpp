@@ -7,10 +7,7 @@
 namespace lamina::cudnn {
 namespace {
 
-struct Sum {
-  Session& session;
-  const Api& api;
-  DType dtype;
+struct Sum : Calls {
   OpTensorDescriptor add;
   std::vector<TensorDescriptor> x, dx;
   TensorDescriptor y, dy;
@@ -19,9 +16,7 @@ struct Sum {
   Tail tail;
 
   Sum(const Spec& spec, Session& in)
-      : session(in),
-        api(in.api()),
-        dtype(spec.y.dtype),
+      : Calls(in, spec.y.dtype),
         add(api),
         y(describe_value(api, spec.y)),
         dy(describe_gradient(api, spec.y)),

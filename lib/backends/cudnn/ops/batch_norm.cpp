@@ -14,30 +14,21 @@ namespace {
 /// The least epsilon that this version accepts.
 double least_epsilon(const Api& api) { return at_least(api, 7, 5) ? 0.0 : 1e-5; }
 
-struct Normalisation {
-  Session& session;
-  const Api& api;
+struct Normalisation : Ends {
   BatchNorm op;
-  DType dtype;
   bool adds, adds_dw, wants_dx, masks;
-  TensorDescriptor x, y, dx, dy, channels;
+  TensorDescriptor channels;
   std::size_t channel_bytes, dx_bytes;
   Tail tail;
   float epsilon, momentum, zero_value = 0;  ///< as engines read them
 
   Normalisation(const BatchNorm& batch_norm, const Spec& spec, Session& in)
-      : session(in),
-        api(in.api()),
+      : Ends(spec, in),
         op(batch_norm),
-        dtype(spec.y.dtype),
         adds(adds_dx(spec, 0)),
         adds_dw(spec.adds_dw),
         wants_dx(!spec.wants_dx.empty() && spec.wants_dx[0]),
         masks(graph::masks_norm(spec)),
-        x(describe_value(api, spec.x[0])),
-        y(describe_value(api, spec.y)),
-        dx(describe_gradient(api, spec.x[0])),
-        dy(describe_gradient(api, spec.y)),
         channels(describe_dense(api, spec.w[0])),
         channel_bytes(aligned(static_cast<std::size_t>(spec.y.shape.c) * size_of(spec.w[0].dtype))),
         dx_bytes(aligned(extent_bytes(spec.x[0], spec.x[0].gradient_pitch))),

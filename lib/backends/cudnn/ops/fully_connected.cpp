@@ -6,6 +6,7 @@
 #include "lib/backends/cudnn/library/common.h"
 #include "lib/core/device/blas/blas.h"
 #include "lib/core/device/math_environment.h"
+#include "tail.h"
 
 namespace lamina::cudnn {
 namespace {
@@ -17,30 +18,22 @@ struct Matrix {
   bool transposed = false;
 };
 
-struct Problem {
-  Session& session;
-  const Api& api;
-  DType dtype;
+struct Problem : Calls {
   int images, outputs, features;
   bool tf32, adds, adds_dw;
   std::size_t blas_bytes;
-  TensorDescriptor y, dy;
-  std::optional<TensorDescriptor> bias;
+  std::optional<Bias> bias;
 
   Problem(const FullyConnected& op, const Spec& spec, const Choice& choice, Session& in)
-      : session(in),
-        api(in.api()),
-        dtype(spec.y.dtype),
+      : Calls(in, spec.y.dtype),
         images(spec.y.shape.n),
         outputs(op.outputs),
         features(static_cast<int>(spec.x[0].shape.image())),
         tf32(choice.math == Math::tf32),
         adds(adds_dx(spec, 0)),
         adds_dw(spec.adds_dw),
-        blas_bytes(std::min(choice.workspace_limit & ~std::size_t{255}, Blas::workspace_bytes)),
-        y(describe_value(api, spec.y)),
-        dy(describe_gradient(api, spec.y)) {
-    if (op.bias) bias.emplace(describe_dense(api, spec.w[1]));
+        blas_bytes(std::min(choice.workspace_limit & ~std::size_t{255}, Blas::workspace_bytes)) {
+    if (op.bias) bias.emplace(spec, in);
   }
 
   /// c = a b, or c += a b: m x k, k x n, dense. Factors are of the values' type.
@@ -66,42 +59,23 @@ struct Problem {
   /// The weights as a factor, in half precision the prepared copy.
   const void* weights(const Args& args) const { return is_half(dtype) ? args.prepared : args.w[0].data; }
 
-  void forward(const Args& args) const {
-    multiply(args, images, outputs, features, {args.x[0].data, features}, {weights(args), features, true}, args.y,
-             false);
-    if (!bias) return;
-    if (is_half(dtype)) return session.machine().add_bias(args.w[1].data, args.y, false);
-    LAMINA_CUDNN(api, AddTensor, session.handle(), one(dtype), bias->get(), args.w[1].data, one(dtype), y.get(),
-                 args.y.data);
-  }
-
-  void backward_params(const Args& args) const {
-    if (args.dw.at(0))
-      multiply(args, outputs, features, images, {args.dy.data, outputs, true}, {args.x[0].data, features}, args.dw[0],
-               adds_dw);
-    if (!bias || !args.dw.at(1)) return;
-    if (is_half(dtype)) return session.machine().bias_gradient(args.dy, args.dw[1].data, adds_dw, args.workspace);
-    LAMINA_CUDNN(api, ConvolutionBackwardBias, session.handle(), one(dtype), dy.get(), args.dy.data,
-                 beta(dtype, adds_dw), bias->get(), args.dw[1].data);
-  }
-
-  void backward_data(const Args& args) const {
-    if (wanted(args, 0))
-      multiply(args, images, features, outputs, {args.dy.data, outputs}, {weights(args), features}, args.dx[0], adds);
-  }
-
   void run(Pass pass, const Args& args) const {
-    switch (pass) {
-      case Pass::forward: return forward(args);
-      case Pass::backward_params: return backward_params(args);
-      default: return backward_data(args);
+    if (pass == Pass::forward) {
+      multiply(args, images, outputs, features, {args.x[0].data, features}, {weights(args), features, true}, args.y,
+               false);
+      if (bias) bias->add(args.w[1].data, args.y);
+    } else if (pass == Pass::backward_params) {
+      if (args.dw.at(0))
+        multiply(args, outputs, features, images, {args.dy.data, outputs, true}, {args.x[0].data, features}, args.dw[0],
+                 adds_dw);
+      if (bias) bias->gradient(args, args.dy);
+    } else if (wanted(args, 0)) {
+      multiply(args, images, features, outputs, {args.dy.data, outputs}, {weights(args), features}, args.dx[0], adds);
     }
   }
 
   std::size_t workspace_bytes(Pass pass) const {
-    const bool sums = pass == Pass::backward_params && bias && is_half(dtype);
-    return std::max(blas_bytes,
-                    sums ? session.machine().bias_gradient_bytes({images, outputs, 1, 1}, Layout::nchw) : 0);
+    return std::max(blas_bytes, bias && pass == Pass::backward_params ? bias->gradient_bytes() : 0);
   }
 };
 

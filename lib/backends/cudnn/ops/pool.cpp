@@ -5,7 +5,6 @@
 
 #include "lib/backends/cudnn/graph/unit_engines.h"
 #include "lib/backends/cudnn/library/common.h"
-#include "lib/backends/cudnn/library/status.h"
 #include "lib/core/numbers/rounding.h"
 
 namespace lamina::cudnn {
@@ -40,18 +39,10 @@ int covered(int extent, int windows, int window, int stride, int pad) {
 /// the library is called all the same, since some versions accept it. If a version refuses, x is copied to the
 /// workspace and padded with rows and columns of minus infinity as far as the windows reach. From then on only the copy
 /// is used. Means cannot use such a copy: for them the refusal remains.
-class Pooling {
+class Pooling : Ends {
  public:
-  Pooling(const Op& op, const Spec& spec, Session& session, int mode, const Window& w)
-      : session_(session),
-        api_(session.api()),
-        dtype_(spec.y.dtype),
-        pooling_(api_),
-        x_(describe_value(api_, spec.x[0])),
-        y_(describe_value(api_, spec.y)),
-        dx_(describe_gradient(api_, spec.x[0])),
-        dy_(describe_gradient(api_, spec.y)) {
-    LAMINA_CUDNN(api_, SetPooling2dDescriptor, pooling_.get(), mode, nan::propagate, w.window.h, w.window.w, w.pad.h,
+  Pooling(const Op& op, const Spec& spec, Session& in, int mode, const Window& w) : Ends(spec, in), pooling_(api) {
+    LAMINA_CUDNN(api, SetPooling2dDescriptor, pooling_.get(), mode, nan::propagate, w.window.h, w.window.w, w.pad.h,
                  w.pad.w, w.stride.h, w.stride.w);
     Shape padded = spec.x[0].shape;
     padded.h = covered(padded.h, spec.y.shape.h, w.window.h, w.stride.h, w.pad.h);
@@ -61,44 +52,47 @@ class Pooling {
       refuse(op, "a window reaches beyond the padding, and the library would count those cells too");
     if (!looks_for_maxima(mode)) return;
     const Layout layout = spec.x[0].layout;
-    TensorDescriptor whole = describe(api_, padded, dtype_, layout, dense_pitch(padded, layout));
-    const Shape& x = spec.x[0].shape;
-    TensorDescriptor image(api_);
+    TensorDescriptor whole = describe(api, padded, dtype, layout, dense_pitch(padded, layout));
+    const Shape& all = spec.x[0].shape;
+    TensorDescriptor image(api);
     const int c = layout == Layout::nchw ? padded.h * padded.w : 1, pixel = layout == Layout::nchw ? 1 : padded.c;
-    LAMINA_CUDNN(api_, SetTensor4dDescriptorEx, image.get(), data_type_of(dtype_), x.n, x.c, x.h, x.w,
+    LAMINA_CUDNN(api, SetTensor4dDescriptorEx, image.get(), data_type_of(dtype), all.n, all.c, all.h, all.w,
                  static_cast<int>(padded.image()), c, padded.w * pixel, pixel);
-    padded_.emplace(Padded{std::move(whole), std::move(image),
-                           aligned(static_cast<std::size_t>(padded.count()) * size_of(dtype_))});
+    padded_.emplace(
+        Padded{std::move(whole), std::move(image), aligned(static_cast<std::size_t>(padded.count()) * size_of(dtype))});
   }
 
   std::size_t forward_workspace_bytes() const { return padded_ ? padded_->x_bytes : 0; }
   std::size_t backward_workspace_bytes() const { return padded_ ? 2 * padded_->x_bytes : 0; }
 
   void forward(const Args& args) {
-    if (padded_ && padded_->in_use) return forward_padded(args);
-    const Status status = need(api_, api_.PoolingForward, "cudnnPoolingForward")(
-        session_.handle(), pooling_.get(), one(dtype_), x_.get(), args.x[0].data, zero(dtype_), y_.get(), args.y.data);
-    if (padded_ && refused(api_, status)) {
-      padded_->in_use = true;
-      return forward_padded(args);
+    if (!padded_ || !padded_->in_use) {
+      const Status status = need(api, api.PoolingForward, "cudnnPoolingForward")(
+          session.handle(), pooling_.get(), one(dtype), x.get(), args.x[0].data, zero(dtype), y.get(), args.y.data);
+      if (!gives_way(status, "cudnnPoolingForward")) return;
     }
-    check(api_, status, "cudnnPoolingForward", __FILE__, __LINE__);
+    copy_padded(args);
+    LAMINA_CUDNN(api, PoolingForward, session.handle(), pooling_.get(), one(dtype), padded_->whole.get(),
+                 args.workspace, zero(dtype), y.get(), args.y.data);
   }
 
   /// Maxima need x and y (`reads_values`). Means need neither, and get dx and dy in their place.
   void backward(const Args& args, bool reads_values, bool adds) {
     if (!wanted(args, 0)) return;
-    if (padded_ && padded_->in_use) return backward_padded(args, adds);
-    const void* const y = reads_values ? args.y.data : args.dy.data;
-    const void* const x = reads_values ? args.x[0].data : args.dx[0].data;
-    const Status status = need(api_, api_.PoolingBackward, "cudnnPoolingBackward")(
-        session_.handle(), pooling_.get(), one(dtype_), y_.get(), y, dy_.get(), args.dy.data, x_.get(), x,
-        beta(dtype_, adds), dx_.get(), args.dx[0].data);
-    if (padded_ && refused(api_, status)) {
-      padded_->in_use = true;
-      return backward_padded(args, adds);
+    if (!padded_ || !padded_->in_use) {
+      const void* const y_data = reads_values ? args.y.data : args.dy.data;
+      const void* const x_data = reads_values ? args.x[0].data : args.dx[0].data;
+      const Status status = need(api, api.PoolingBackward, "cudnnPoolingBackward")(
+          session.handle(), pooling_.get(), one(dtype), y.get(), y_data, dy.get(), args.dy.data, x.get(), x_data,
+          beta(dtype, adds), dx.get(), args.dx[0].data);
+      if (!gives_way(status, "cudnnPoolingBackward")) return;
     }
-    check(api_, status, "cudnnPoolingBackward", __FILE__, __LINE__);
+    copy_padded(args);
+    void* const copied = static_cast<char*>(args.workspace) + padded_->x_bytes;
+    LAMINA_CUDNN(api, PoolingBackward, session.handle(), pooling_.get(), one(dtype), y.get(), args.y.data, dy.get(),
+                 args.dy.data, padded_->whole.get(), args.workspace, zero(dtype), padded_->whole.get(), copied);
+    LAMINA_CUDNN(api, TransformTensor, session.handle(), one(dtype), padded_->image.get(), copied, beta(dtype, adds),
+                 dx.get(), args.dx[0].data);
   }
 
  private:
@@ -108,32 +102,20 @@ class Pooling {
     bool in_use = false;
   };
 
+  /// Whether the library refused x as it is, and the copy takes its place. Throws for another failure.
+  bool gives_way(Status status, const char* call) {
+    if (padded_ && refused(api, status)) return padded_->in_use = true;
+    check(api, status, call, __FILE__, __LINE__);
+    return false;
+  }
+
   void copy_padded(const Args& args) const {
-    LAMINA_CUDNN(api_, SetTensor, session_.handle(), padded_->whole.get(), args.workspace, minus_infinity(dtype_));
-    LAMINA_CUDNN(api_, TransformTensor, session_.handle(), one(dtype_), x_.get(), args.x[0].data, zero(dtype_),
+    LAMINA_CUDNN(api, SetTensor, session.handle(), padded_->whole.get(), args.workspace, minus_infinity(dtype));
+    LAMINA_CUDNN(api, TransformTensor, session.handle(), one(dtype), x.get(), args.x[0].data, zero(dtype),
                  padded_->image.get(), args.workspace);
   }
 
-  void forward_padded(const Args& args) const {
-    copy_padded(args);
-    LAMINA_CUDNN(api_, PoolingForward, session_.handle(), pooling_.get(), one(dtype_), padded_->whole.get(),
-                 args.workspace, zero(dtype_), y_.get(), args.y.data);
-  }
-
-  void backward_padded(const Args& args, bool adds) const {
-    copy_padded(args);
-    void* const dx = static_cast<char*>(args.workspace) + padded_->x_bytes;
-    LAMINA_CUDNN(api_, PoolingBackward, session_.handle(), pooling_.get(), one(dtype_), y_.get(), args.y.data,
-                 dy_.get(), args.dy.data, padded_->whole.get(), args.workspace, zero(dtype_), padded_->whole.get(), dx);
-    LAMINA_CUDNN(api_, TransformTensor, session_.handle(), one(dtype_), padded_->image.get(), dx, beta(dtype_, adds),
-                 dx_.get(), args.dx[0].data);
-  }
-
-  Session& session_;
-  const Api& api_;
-  DType dtype_;
   PoolingDescriptor pooling_;
-  TensorDescriptor x_, y_, dx_, dy_;
   std::optional<Padded> padded_;
 };
 

@@ -67,42 +67,40 @@ void check(const Recurrent& op, const Spec& spec, const Choice& choice, Session&
 }
 
 /// A unit without its addresses.
-class Sequence {
+class Sequence : Calls {
  public:
-  Sequence(const Recurrent& op, const Spec& spec, const Algorithm& algorithm, Math math, Session& session)
-      : session_(session),
-        api_(session.api()),
+  Sequence(const Recurrent& op, const Spec& spec, const Algorithm& algorithm, Math math, Session& in)
+      : Calls(in, spec.y.dtype),
         op_(op),
-        dtype_(spec.y.dtype),
         training_(spec.mode == Mode::training),
         adds_dx_(lamina::adds_dx(spec, 0)),
         adds_dw_(spec.adds_dw),
         images_(spec.x[0].shape.n),
         channels_(op.vocabulary != 0 ? op.vocabulary : spec.x[0].shape.c),
         steps_(spec.x[0].shape.h),
-        dropout_(api_),
-        rnn_(api_),
+        dropout_(api),
+        rnn_(api),
         x_(describe_rows(channels_)),
         y_(describe_rows(op.hidden)),
         state_(describe_state()),
-        of_matrix_(api_),
-        of_bias_(api_) {
+        of_matrix_(api),
+        of_bias_(api) {
     HandleObject* const handle = session.handle();
-    LAMINA_CUDNN(api_, SetDropoutDescriptor, dropout_.get(), handle, 0.0F, nullptr, 0, 0);
+    LAMINA_CUDNN(api, SetDropoutDescriptor, dropout_.get(), handle, 0.0F, nullptr, 0, 0);
     // For f64 the manual lists the standard math type only.
-    const bool standard = math == Math::tf32 || dtype_ == DType::f64;
-    LAMINA_CUDNN(api_, SetRNNDescriptor_v8, rnn_.get(), algorithm.number, op.cell == Cell::gru ? rnn::gru : rnn::lstm,
-                 rnn::both_biases, rnn::one_direction, rnn::linear_input, data_type_of(dtype_), data_type_of(dtype_),
+    const bool standard = math == Math::tf32 || dtype == DType::f64;
+    LAMINA_CUDNN(api, SetRNNDescriptor_v8, rnn_.get(), algorithm.number, op.cell == Cell::gru ? rnn::gru : rnn::lstm,
+                 rnn::both_biases, rnn::one_direction, rnn::linear_input, data_type_of(dtype), data_type_of(dtype),
                  standard ? math_type::standard : math_type::fma, channels_, op.hidden, op.hidden, 1, dropout_.get(),
                  rnn::takes_padding);
-    if (algorithm.number == rnn::persist_dynamic) LAMINA_CUDNN(api_, BuildRNNDynamic, handle, rnn_.get(), images_);
-    LAMINA_CUDNN(api_, GetRNNWeightSpaceSize, handle, rnn_.get(), &weight_bytes_);
-    LAMINA_CUDNN(api_, GetRNNTempSpaceSizes, handle, rnn_.get(), training_ ? rnn::training : rnn::inference, x_.get(),
+    if (algorithm.number == rnn::persist_dynamic) LAMINA_CUDNN(api, BuildRNNDynamic, handle, rnn_.get(), images_);
+    LAMINA_CUDNN(api, GetRNNWeightSpaceSize, handle, rnn_.get(), &weight_bytes_);
+    LAMINA_CUDNN(api, GetRNNTempSpaceSizes, handle, rnn_.get(), training_ ? rnn::training : rnn::inference, x_.get(),
                  &work_bytes_, &reserve_bytes_);
     for (std::size_t parameter = 0; parameter < 3 && training_; ++parameter)
       for (int count = 1; count <= gates(parameter); ++count) {
         const auto elements = static_cast<int>(count * gate_size(parameter));
-        gradients_.push_back(describe(api_, Shape{1, 1, 1, elements}, dtype_, Layout::nchw, elements));
+        gradients_.push_back(describe(api, Shape{1, 1, 1, elements}, dtype, Layout::nchw, elements));
       }
   }
 
@@ -110,7 +108,7 @@ class Sequence {
   bool works() const {
     ScratchAllocator counter;
     const Trial sizes(*this, counter);
-    Device& device = session_.machine().device();
+    Device& device = session.machine().device();
     const Buffer memory(device, counter.used_bytes());
     device.fill(memory.data(), 0, memory.size_bytes());
     ScratchAllocator allocator(memory.data());
@@ -133,39 +131,38 @@ class Sequence {
     const ForwardMemory memory(*this, workspace);
     const Saved kept(*this, training_ ? saved : workspace);
     write_weights(args, memory.weights);
-    write_rows_of_x(args, memory.x);
+    session.machine().to_rows(args.x[0], op_.reverse, op_.vocabulary, memory.x);
     const bool last = op_.steps == Steps::last;
     call_forward(memory, kept, last ? args.y.data : nullptr);
-    if (!last) session_.machine().from_rows(kept.y, op_.reverse, args.y, false);
+    if (!last) session.machine().from_rows(kept.y, op_.reverse, args.y, false);
   }
 
   void backward(const Args& args) const {
     ScratchAllocator workspace(args.workspace), saved(args.saved);
     const BackwardMemory memory(*this, workspace);
     const Saved kept(*this, saved);
-    HandleObject* const handle = session_.handle();
+    HandleObject* const handle = session.handle();
     write_weights(args, memory.weights);
     // The first of the two calls changes the reserve, and a pass may be repeated.
     copy(memory.reserve, kept.reserve, reserve_bytes_);
-    write_rows_of_x(args, memory.x);
+    session.machine().to_rows(args.x[0], op_.reverse, op_.vocabulary, memory.x);
     const bool last = op_.steps == Steps::last;
     if (last) {
       fill_with_zeros(memory.dy, rows_bytes(op_.hidden));
     } else {
-      session_.machine().to_rows(args.dy, op_.reverse, memory.dy);
+      session.machine().to_rows(args.dy, op_.reverse, 0, memory.dy);
     }
-    LAMINA_CUDNN(api_, RNNBackwardData_v8, handle, rnn_.get(), nullptr, y_.get(), kept.y, memory.dy, x_.get(),
-                 memory.dx, state_.get(), nullptr, last ? args.dy.data : nullptr, nullptr, state_.get(), nullptr,
-                 nullptr, nullptr, weight_bytes_, memory.weights, work_bytes_, memory.work, reserve_bytes_,
-                 memory.reserve);
-    session_.check_parts(Use::backward_data);
+    LAMINA_CUDNN(api, RNNBackwardData_v8, handle, rnn_.get(), nullptr, y_.get(), kept.y, memory.dy, x_.get(), memory.dx,
+                 state_.get(), nullptr, last ? args.dy.data : nullptr, nullptr, state_.get(), nullptr, nullptr, nullptr,
+                 weight_bytes_, memory.weights, work_bytes_, memory.work, reserve_bytes_, memory.reserve);
+    session.check_parts(Use::backward_data);
     fill_with_zeros(memory.dweights, weight_bytes_);
-    LAMINA_CUDNN(api_, RNNBackwardWeights_v8, handle, rnn_.get(), rnn::add_gradient, nullptr, x_.get(), memory.x,
+    LAMINA_CUDNN(api, RNNBackwardWeights_v8, handle, rnn_.get(), rnn::add_gradient, nullptr, x_.get(), memory.x,
                  state_.get(), nullptr, y_.get(), kept.y, weight_bytes_, memory.dweights, work_bytes_, memory.work,
                  reserve_bytes_, memory.reserve);
-    session_.check_parts(Use::backward_params);
+    session.check_parts(Use::backward_params);
     read_gradients(args, memory.dweights);
-    if (wanted(args, 0)) session_.machine().from_rows(memory.dx, op_.reverse, args.dx[0], adds_dx_);
+    if (wanted(args, 0)) session.machine().from_rows(memory.dx, op_.reverse, args.dx[0], adds_dx_);
   }
 
  private:
@@ -203,11 +200,11 @@ class Sequence {
   };
 
   void call_forward(const ForwardMemory& memory, const Saved& kept, void* last) const {
-    LAMINA_CUDNN(api_, RNNForward, session_.handle(), rnn_.get(), training_ ? rnn::training : rnn::inference, nullptr,
+    LAMINA_CUDNN(api, RNNForward, session.handle(), rnn_.get(), training_ ? rnn::training : rnn::inference, nullptr,
                  x_.get(), memory.x, y_.get(), kept.y, state_.get(), nullptr, last, state_.get(), nullptr, nullptr,
                  weight_bytes_, memory.weights, work_bytes_, memory.work, reserve_bytes_,
                  reserve_bytes_ == 0 ? nullptr : kept.reserve);
-    session_.check_parts(Use::forward);
+    session.check_parts(Use::forward);
   }
 
   template <class Memory>
@@ -220,20 +217,20 @@ class Sequence {
     return memory.take<std::byte>(static_cast<std::int64_t>(aligned(bytes)));
   }
   std::size_t rows_bytes(int features) const {
-    return static_cast<std::size_t>(std::int64_t{steps_} * images_ * features) * size_of(dtype_);
+    return static_cast<std::size_t>(std::int64_t{steps_} * images_ * features) * size_of(dtype);
   }
 
   RnnDataDescriptor describe_rows(int features) const {
-    RnnDataDescriptor rows(api_);
+    RnnDataDescriptor rows(api);
     const std::vector<int> lengths(static_cast<std::size_t>(images_), steps_);
-    LAMINA_CUDNN(api_, SetRNNDataDescriptor, rows.get(), data_type_of(dtype_), rnn::steps_first, steps_, images_,
+    LAMINA_CUDNN(api, SetRNNDataDescriptor, rows.get(), data_type_of(dtype), rnn::steps_first, steps_, images_,
                  features, lengths.data(), nullptr);
     return rows;
   }
   TensorDescriptor describe_state() const {
-    TensorDescriptor state(api_);
+    TensorDescriptor state(api);
     const int extents[] = {1, images_, op_.hidden}, strides[] = {images_ * op_.hidden, op_.hidden, 1};
-    LAMINA_CUDNN(api_, SetTensorNdDescriptor, state.get(), data_type_of(dtype_), 3, extents, strides);
+    LAMINA_CUDNN(api, SetTensorNdDescriptor, state.get(), data_type_of(dtype), 3, extents, strides);
     return state;
   }
   /// Elements of a gate of weight_ih, weight_hh or bias.
@@ -242,8 +239,8 @@ class Sequence {
   }
 
   /// Copies bytes. A product with 1 would change some of them, and the reserve need not hold numbers.
-  void copy(void* to, const void* from, std::size_t bytes) const { session_.machine().copy(to, from, bytes); }
-  void fill_with_zeros(void* to, std::size_t bytes) const { session_.machine().device().fill(to, 0, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes) const { session.machine().copy(to, from, bytes); }
+  void fill_with_zeros(void* to, std::size_t bytes) const { session.machine().device().fill(to, 0, bytes); }
 
   /// Calls work(parameter, first element, elements, place) for each run of weights that the library keeps together.
   template <class Work>
@@ -254,7 +251,7 @@ class Sequence {
       std::int64_t first = 0, count = 0;
       for (int gate = 0; gate < gates(parameter); ++gate) {
         char* const place = place_of(weights, parameter, gate);
-        if (run != nullptr && place == run + static_cast<std::size_t>(count) * size_of(dtype_)) {
+        if (run != nullptr && place == run + static_cast<std::size_t>(count) * size_of(dtype)) {
           count += size;
           continue;
         }
@@ -268,7 +265,7 @@ class Sequence {
     void *matrix = nullptr, *bias = nullptr;
     // Products of x, then of h; m of a GRU is beside its last product.
     const int beside = gate == op_.matrices() ? gate + 2 : gate;
-    LAMINA_CUDNN(api_, GetRNNWeightParams, session_.handle(), rnn_.get(), 0, weight_bytes_, weights,
+    LAMINA_CUDNN(api, GetRNNWeightParams, session.handle(), rnn_.get(), 0, weight_bytes_, weights,
                  parameter == 1 ? gate + op_.matrices() : beside, of_matrix_.get(), &matrix, of_bias_.get(), &bias);
     void* const place = parameter == 2 ? bias : matrix;
     if (place == nullptr)
@@ -277,15 +274,11 @@ class Sequence {
     return static_cast<char*>(place);
   }
 
-  void write_rows_of_x(const Args& args, void* rows) const {
-    if (op_.vocabulary != 0) return session_.machine().to_one_hot_rows(args.x[0], op_.reverse, channels_, rows);
-    session_.machine().to_rows(args.x[0], op_.reverse, rows);
-  }
   void write_weights(const Args& args, void* weights) const {
     fill_with_zeros(weights, weight_bytes_);  // the second bias among them
     for_each_place(weights, [&](std::size_t parameter, std::int64_t first, std::int64_t count, void* place) {
-      copy(place, static_cast<const char*>(args.w[parameter].data) + static_cast<std::size_t>(first) * size_of(dtype_),
-           static_cast<std::size_t>(count) * size_of(dtype_));
+      copy(place, static_cast<const char*>(args.w[parameter].data) + static_cast<std::size_t>(first) * size_of(dtype),
+           static_cast<std::size_t>(count) * size_of(dtype));
     });
   }
   void read_gradients(const Args& args, const void* dweights) const {
@@ -293,16 +286,13 @@ class Sequence {
       if (args.dw.size() <= parameter || !args.dw[parameter]) return;
       const auto together = static_cast<std::size_t>(count / gate_size(parameter));
       const TensorDescriptor& all = gradients_[parameter * most_gates + together - 1];
-      LAMINA_CUDNN(api_, TransformTensor, session_.handle(), one(dtype_), all.get(), place, beta(dtype_, adds_dw_),
+      LAMINA_CUDNN(api, TransformTensor, session.handle(), one(dtype), all.get(), place, beta(dtype, adds_dw_),
                    all.get(),
-                   static_cast<char*>(args.dw[parameter].data) + static_cast<std::size_t>(first) * size_of(dtype_));
+                   static_cast<char*>(args.dw[parameter].data) + static_cast<std::size_t>(first) * size_of(dtype));
     });
   }
 
-  Session& session_;
-  const Api& api_;
   Recurrent op_;
-  DType dtype_;
   bool training_, adds_dx_, adds_dw_;
   int images_, channels_, steps_;
   DropoutDescriptor dropout_;

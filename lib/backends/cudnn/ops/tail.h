@@ -1,5 +1,5 @@
 #pragma once
-// The ops behind the one that a unit begins with, as calls on its y: an Add, a ReLU, and the ReLU's mask of dy.
+// The ops behind the one that a unit begins with, as calls on its y: a bias, an Add, a ReLU, and the ReLU's mask of dy.
 
 #include <optional>
 
@@ -7,23 +7,37 @@
 
 namespace lamina::cudnn {
 
+/// The bias of a product, one number per channel, and its gradient. On halves it is of f32, and our kernels do both.
+class Bias : Calls {
+ public:
+  /// `masked`: the gradient is computed from a dy with y's pitch.
+  Bias(const Spec&, Session&, bool masked = false);
+  TensorObject* object() const { return bias_.get(); }
+  /// y += bias; on halves with `relu` y = max(y + bias, 0).
+  void add(const void* bias, const Tensor& y, bool relu = false) const;
+  void gradient(const Args&, const Tensor& dy) const;             ///< dw[1], if it is wanted
+  std::size_t gradient_bytes() const { return gradient_bytes_; }  ///< workspace of gradient()
+
+ private:
+  bool adds_;
+  std::size_t gradient_bytes_;
+  TensorDescriptor y_, dy_, bias_;
+};
+
 /// The masked dy: dy where y > 0, stored in the unit's scratch with y's pitch.
-class ReluMask {
+class ReluMask : Calls {
  public:
   ReluMask(const Spec&, Session&);
   void run(const Args&) const;
 
  private:
-  Session& session_;
-  const Api& api_;
-  DType dtype_;
   ActivationDescriptor relu_;
   TensorDescriptor y_, dy_;
   bool copies_;
 };
 
 /// An Add and a ReLU behind a batch norm or a sum, each where the unit has it.
-class Tail {
+class Tail : Calls {
  public:
   Tail(const Spec&, Session&);
   void forward(const Args&) const;  ///< y += x[1], y = max(y, 0)
@@ -38,9 +52,6 @@ class Tail {
   void require(Lowered&) const;
 
  private:
-  Session& session_;
-  const Api& api_;
-  DType dtype_;
   bool adds_;
   std::size_t scratch_bytes_ = 0;
   TensorDescriptor y_;
