@@ -53,7 +53,19 @@ bool starts(std::string_view line, std::string_view key, std::string_view& rest)
   return true;
 }
 
+/// Takes "@{was => is}@" apart: `find` keeps "@{was}@".
+void split(Mutant& mutant) {
+  const std::size_t open = mutant.find.find("@{"), arrow = mutant.find.find("=>", open),
+                    close = mutant.find.find("}@", arrow);
+  if (close == std::string::npos) fail("mutant " + mutant.name + " lacks @{was => is}@ in its text");
+  mutant.with = mutant.find.substr(arrow + 2, close - arrow - 2);
+  mutant.find.erase(arrow, close - arrow);
+  mutant.statement = mutant.find.substr(0, arrow).find_last_not_of(" \n") == mutant.find.rfind(';', arrow);
+}
+
 std::vector<Mutant> read_list(const fs::path& path) {
+  constexpr std::pair<std::string_view, std::string Mutant::*> fields[] = {
+      {"file:", &Mutant::file}, {"find:", &Mutant::find}, {"test:", &Mutant::test}};
   std::vector<Mutant> mutants;
   std::ifstream in(path);
   if (!in) fail("cannot read " + path.string());
@@ -71,34 +83,20 @@ std::vector<Mutant> read_list(const fs::path& path) {
       continue;
     }
     if (mutants.empty()) fail(place + "the first line of an entry is 'mutant: NAME'");
-    Mutant& mutant = mutants.back();
-    const auto set = [&](std::string& field) {
-      if (!field.empty()) field += '\n';
-      field += rest;
-    };
-    if (starts(line, "file:", rest)) {
-      set(mutant.file);
-    } else if (starts(line, "find:", rest)) {
-      set(mutant.find);
-    } else if (starts(line, "with:", rest)) {
-      set(mutant.with);
-    } else if (starts(line, "do:", rest)) {
-      mutant.statement = true;
-      set(mutant.with);
-    } else if (starts(line, "test:", rest)) {
-      set(mutant.test);
-    } else {
-      fail(place + "neither of mutant, file, find, with, do, test: " + line);
-    }
+    const auto its = std::find_if(std::begin(fields), std::end(fields),
+                                  [&](const auto& field) { return starts(line, field.first, rest); });
+    if (its == std::end(fields)) fail(place + "neither of mutant, file, find, test: " + line);
+    std::string& text = mutants.back().*its->second;
+    text += (text.empty() ? "" : "\n") + std::string(rest);
   }
   for (std::size_t i = 1; i < mutants.size(); ++i) {
     if (mutants[i].file.empty()) mutants[i].file = mutants[i - 1].file;
     if (mutants[i].test.empty()) mutants[i].test = mutants[i - 1].test;
   }
-  for (const Mutant& mutant : mutants) {
+  for (Mutant& mutant : mutants) {
     if (mutant.file.empty() || mutant.find.empty() || mutant.test.find(": ") == std::string::npos)
       fail("mutant " + mutant.name + " lacks file, find, or a test of the form 'binary: name of the test'");
-    if (mutant.with.empty() && !mutant.statement) fail("mutant " + mutant.name + " lacks with or do");
+    split(mutant);
   }
   return mutants;
 }
@@ -121,16 +119,10 @@ Dense dense(std::string_view source) {
 
 Span locate(const Mutant& mutant, const Dense& source) {
   std::string text = dense(mutant.find).text;
-  std::size_t open = text.find("@{"), close = std::string::npos;
-  if (open != std::string::npos) {
-    text.erase(open, 2);
-    close = text.find("}@", open);
-    if (close == std::string::npos) fail("mutant " + mutant.name + ": @{ without }@");
-    text.erase(close, 2);
-  } else {
-    open = 0;
-    close = text.size();
-  }
+  const std::size_t open = text.find("@{");
+  text.erase(open, 2);
+  const std::size_t close = text.find("}@", open);
+  text.erase(close, 2);
   if (open == close) fail("mutant " + mutant.name + ": there is nothing to replace");
   const std::size_t found = source.text.find(text);
   if (found == std::string::npos) fail("mutant " + mutant.name + ": its text is not in " + mutant.file);
