@@ -1,135 +1,71 @@
-// The gradient of a bias against a plain sum, over slices, packs, pitches and masks. Numbers are whole, so every sum is
+// A bias and its gradient against plain sums, over slices, packs, pitches and masks. Numbers are whole, so every sum is
 // exact.
 
 #include "kernels/bias.h"
 
-#include "lib/core/numbers/float16.h"
+#include "tests/kernels/gapped.h"
 #include "tests/support/catch.h"
 
+using namespace lamina::test;
 using namespace lamina::cuda_host;
-using lamina::DType;
 
 namespace {
 
-/// Numbers with `gap` elements between images, before the first and after the last. No kernel may read the gaps.
+/// With `masks` the gradient is masked, and a ReLU follows the bias.
 template <class T>
-struct Images {
-  Images(int n, int c, int h, int w, int gap, int seed) : values((c * h * w + gap) * n + gap, T(NAN)) {
-    view = {values.data() + gap, n, c, h, w, std::int64_t{c} * h * w + gap};
-    for (int i = 0; i < n; ++i)
-      for (int j = 0; j < c * h * w; ++j)
-        values[static_cast<std::size_t>(gap + i * view.pitch + j)] = static_cast<T>((i * 7 + j * seed) % 23 - 11);
+void check_bias(const Shape& shape, std::int64_t gap, bool masks, bool adds) {
+  INFO(to_string(shape) << ", gap " << gap << ", " << sizeof(T) << " bytes" << (masks ? ", masked" : "")
+                        << (adds ? ", adds" : ""));
+  const Values numbers = integers(shape, 1), masking = integers(shape, 2);
+  const Gapped<T> dy(shape, gap, numbers), mask(shape, gap, masking);
+  const auto channels = static_cast<std::size_t>(shape.c);
+  std::vector<Computed<T>> want(channels, adds ? 3 : 0), bias;
+  Values y;
+  for (int k = 0; k < shape.c; ++k) bias.push_back(static_cast<Computed<T>>(k % 7 - 3));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::size_t k = i / static_cast<std::size_t>(shape.plane()) % channels;
+    if (!masks || masking[i] > 0) want[k] += static_cast<Computed<T>>(numbers[i]);
+    y.push_back(numbers[i] + static_cast<double>(bias[k]));
+    if (masks) y[i] = std::max(y[i], 0.0);
   }
-  std::vector<T> values;
-  View<const T> view;
-};
-
-template <class T>
-void check_bias(int n, int c, int h, int w, int gap, bool masks, bool adds) {
-  INFO(n << "x" << c << "x" << h << "x" << w << ", gap " << gap << (masks ? ", masked" : "") << (adds ? ", adds" : ""));
-  const Images<T> dy(n, c, h, w, gap, 5), mask(n, c, h, w, gap, 3);
-  const Masked<T> gradient{dy.view, masks ? mask.view : View<const T>()};
-  std::vector<T> got(static_cast<std::size_t>(c), adds ? T(3) : T(NAN)), want(got.size(), adds ? T(3) : T(0));
-  for (int i = 0; i < n; ++i)
-    for (int k = 0; k < c; ++k)
-      for (int j = 0; j < h * w; ++j)
-        if (!masks || mask.view.at(i, k)[j] > 0) want[static_cast<std::size_t>(k)] += dy.view.at(i, k)[j];
-  std::vector<double> partial(bias_gradient_bytes(c, std::int64_t{n} * h * w) / sizeof(double), double(NAN));
-  bias_gradient(nullptr, gradient, got.data(), adds, partial.data());
-  CHECK(got == want);
-}
-
-template <class T>
-void check_biases() {
-  for (const bool masks : {false, true})
-    for (const bool adds : {false, true}) {
-      check_bias<T>(3, 5, 7, 9, 0, masks, adds);
-      check_bias<T>(2, 3, 32, 36, 0, masks, adds);   // two slices, in packs
-      check_bias<T>(2, 3, 32, 36, 16, masks, adds);  // gaps between images
-      check_bias<T>(5, 2, 23, 29, 0, masks, adds);   // three slices, no packs
-      check_bias<T>(300, 4, 1, 1, 4, masks, adds);   // fully connected: one pixel
-    }
-}
-
-/// The same numbers in halves, with the same view.
-template <class Half>
-std::vector<Half> halves_of(const std::vector<float>& values) {
-  std::vector<Half> halves;
-  for (const float value : values) {
-    constexpr DType type = std::is_same_v<Half, F16> ? DType::f16 : DType::bf16;
-    halves.push_back({lamina::narrow<type>(value)});
-  }
-  return halves;
-}
-
-template <class Half>
-View<Half> view_of(std::vector<Half>& halves, const Images<float>& like) {
-  const View<const float>& v = like.view;
-  return {halves.data() + (v.data - like.values.data()), v.n, v.c, v.h, v.w, v.pitch};
-}
-
-template <class Half>
-void check_half_bias(int n, int c, int h, int w, int gap, bool masks, bool adds) {
-  INFO(n << "x" << c << "x" << h << "x" << w << ", gap " << gap << (masks ? ", masked" : "") << (adds ? ", adds" : ""));
-  const Images<float> dy(n, c, h, w, gap, 5), mask(n, c, h, w, gap, 3);
-  std::vector<Half> half_dy = halves_of<Half>(dy.values), half_mask = halves_of<Half>(mask.values);
-  const std::vector<Half> before = half_dy;
-  const auto channels = static_cast<std::size_t>(c);
-  std::vector<float> got(channels, adds ? 3.0F : NAN), want = got;
-  std::vector<double> partial(bias_gradient_bytes(c, std::int64_t{n} * h * w) / sizeof(double), double(NAN));
-  bias_gradient(nullptr, Masked<float>{dy.view, masks ? mask.view : View<const float>()}, want.data(), adds,
-                partial.data());
-  const View<Half> v = view_of(half_dy, dy);
-  bias_gradient(nullptr, Masked<Half>{v, masks ? View<const Half>(view_of(half_mask, mask)) : View<const Half>()},
-                got.data(), adds, partial.data());
-  CHECK(got == want);
-  if (h == 1 && w == 1 && !masks) {
-    std::fill(got.begin(), got.end(), adds ? 3.0F : NAN);
-    partial.assign(bias_gradient_of_rows_bytes(c, n) / sizeof(double), double(NAN));
-    bias_gradient_of_rows<Half>(nullptr, v, got.data(), adds, partial.data());
+  const auto check_gradient = [&](std::size_t partial_bytes, const auto& gradient) {
+    std::vector<Computed<T>> got(channels, adds ? 3 : NAN);
+    std::vector<double> partial(partial_bytes / sizeof(double), NAN);
+    gradient(got.data(), partial.data());
     CHECK(got == want);
-  }
-
-  Images<float> sums(n, c, h, w, gap, 5);
-  std::vector<float> bias;
-  for (int k = 0; k < c; ++k) bias.push_back(static_cast<float>(k % 7 - 3));
-  const View<const float>& s = sums.view;
-  add_bias(nullptr, bias.data(), View<float>{const_cast<float*>(s.data), s.n, s.c, s.h, s.w, s.pitch}, masks);
-  add_bias(nullptr, bias.data(), v, masks);
-  const std::vector<Half> expected = halves_of<Half>(sums.values);
-  const auto different = [&] {
-    int count = 0;
-    for (std::size_t i = 0; i < half_dy.size(); ++i)
-      count +=
-          half_dy[i].bits != expected[i].bits && !(std::isnan(sums.values[i]) && half_dy[i].bits == before[i].bits);
-    return count;
   };
-  CHECK(different() == 0);
-  if (h != 1 || w != 1) return;
-  half_dy = before;
-  add_bias_to_rows(nullptr, bias.data(), view_of(half_dy, dy), masks);
-  CHECK(different() == 0);
+  const auto check_sum = [&](const auto& add) {
+    Gapped<T> sums(shape, gap, numbers);
+    add(sums.view());
+    CHECK((sums.values() == y && sums.gaps_are_whole()));
+  };
+  check_gradient(bias_gradient_bytes(shape.c, shape.n * shape.plane()), [&](auto* to, void* partial) {
+    bias_gradient(nullptr, Masked<T>{dy.seen(), masks ? mask.seen() : View<const T>()}, to, adds, partial);
+  });
+  check_sum([&](const View<T>& to) { add_bias(nullptr, bias.data(), to, masks); });
+  if constexpr (is_stored_half<T>) {
+    if (shape.plane() != 1) return;
+    check_sum([&](const View<T>& to) { add_bias_to_rows(nullptr, bias.data(), to, masks); });
+    if (masks) return;
+    check_gradient(bias_gradient_of_rows_bytes(shape.c, shape.n),
+                   [&](auto* to, void* partial) { bias_gradient_of_rows<T>(nullptr, dy.seen(), to, adds, partial); });
+  }
 }
 
 }  // namespace
 
-TEST_CASE("the gradient of a bias is the sum over images and pixels") {
-  check_biases<float>();
-  check_biases<double>();
-}
-
-TEST_CASE("a bias of f32 is added to halves, and its gradient is the sum of halves, also of rows of channels") {
+TEST_CASE("a bias is added, and its gradient is the sum over images and pixels, also of halves and rows of channels") {
+  // Two slices in packs, without and with gaps between images; three slices without packs; fully connected: one pixel.
+  const std::pair<Shape, std::int64_t> sizes[] = {{{3, 5, 7, 9}, 0},     {{2, 3, 32, 36}, 0}, {{2, 3, 32, 36}, 16},
+                                                  {{5, 2, 23, 29}, 0},   {{300, 4, 1, 1}, 4}, {{700, 33, 1, 1}, 0},
+                                                  {{5000, 64, 1, 1}, 8}, {{3, 2056, 1, 1}, 0}};
   for (const bool masks : {false, true})
     for (const bool adds : {false, true})
-      for (const auto& [n, c, h, w, gap] : std::vector<std::array<int, 5>>{{3, 5, 7, 9, 0},
-                                                                           {2, 3, 32, 36, 0},
-                                                                           {2, 3, 32, 36, 16},
-                                                                           {300, 4, 1, 1, 4},
-                                                                           {700, 33, 1, 1, 0},
-                                                                           {5000, 64, 1, 1, 8},
-                                                                           {3, 2056, 1, 1, 0}}) {
-        check_half_bias<F16>(n, c, h, w, gap, masks, adds);
-        check_half_bias<BF16>(n, c, h, w, gap, masks, adds);
+      for (const auto& [shape, gap] : sizes) {
+        check_bias<float>(shape, gap, masks, adds);
+        check_bias<double>(shape, gap, masks, adds);
+        check_bias<F16>(shape, gap, masks, adds);
+        check_bias<BF16>(shape, gap, masks, adds);
       }
 }
 

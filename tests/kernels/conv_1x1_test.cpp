@@ -4,7 +4,6 @@
 #include "kernels/conv/conv_1x1.h"
 
 #include "conv_problem.h"
-#include "kernels/conv/conv_direct.h"
 #include "tests/support/cases/unit.h"
 #include "tests/support/catch.h"
 #include "tiles.h"
@@ -12,36 +11,6 @@
 using namespace lamina::LAMINA_CUDA_SPACE;
 
 namespace {
-
-template <class T>
-void check_1x1_forward(const ConvProblem<T>& c, ConvTile tile, bool adds, bool relu, int ranges) {
-  const Resident<T> want(adds ? c.dy.values : std::vector<T>(c.dy.values.size(), T(77))), got(want.values);
-  const ConvEnd<T> end{c.bias.data(), adds, relu};
-  ConvDirect::forward<T>(tested_stream(), c.g, c.x_view(), c.w.data(), c.y_view(want), end);
-  const Resident<T> partial = scratch<T>(Conv1x1::forward_bytes<T>(c.g, c.x_view(), c.y_view(got), ranges));
-  Conv1x1::forward<T>(tested_stream(), c.g, c.x_view(), c.w.data(), c.y_view(got), end, partial.data(), ranges, tile);
-  CHECK(got.now() == want.now());
-}
-
-template <class T>
-void check_1x1_data(const ConvProblem<T>& c, ConvTile tile, bool adds, int ranges) {
-  const Resident<T> want(c.dx_old), got(c.dx_old);
-  ConvDirect::backward_data<T>(tested_stream(), c.g, c.w.data(), c.gradient(), c.dx_view(want), adds);
-  const Resident<T> partial = scratch<T>(Conv1x1::backward_data_bytes<T>(c.g, c.gradient().dy, c.dx_view(got), ranges));
-  Conv1x1::backward_data<T>(tested_stream(), c.g, c.w.data(), c.gradient(), c.dx_view(got), adds, partial.data(),
-                            ranges, tile);
-  CHECK(got.now() == want.now());
-}
-
-template <class T>
-void check_1x1_weights(const ConvProblem<T>& c, ConvTile tile, bool adds, int ranges) {
-  const Resident<T> want(c.dw_old), got(c.dw_old);
-  ConvDirect::backward_weights<T>(tested_stream(), c.g, c.x_view(), c.gradient(), want.data(), nullptr, adds);
-  const Resident<T> partial = scratch<T>(Conv1x1::backward_weights_bytes<T>(c.g, c.x_view(), c.gradient().dy, ranges));
-  Conv1x1::backward_weights<T>(tested_stream(), c.g, c.x_view(), c.gradient(), got.data(), partial.data(), adds, ranges,
-                               tile);
-  CHECK(got.now() == want.now());
-}
 
 struct Sizes {
   int n, c, h, w, k;
@@ -54,20 +23,9 @@ void check_1x1(const Sizes& s, ConvTile tile) {
   INFO(s.n << " images of " << s.c << " x " << s.h << " x " << s.w << ", " << s.k << " filters in " << s.groups
            << " groups, stride " << s.stride_h << "x" << s.stride_w << ", tile " << static_cast<int>(tile));
   const ConvGeometry g{s.groups, 1, 1, s.stride_h, s.stride_w, 0, 0, 1, 1};
-  for (const bool masked : {false, true}) {
-    const ConvProblem<T> c(g, s.n, s.c, s.h, s.w, s.k, masked, s.gap);
-    check_1x1_forward(c, tile, masked, masked, 1);
-    check_1x1_forward(c, tile, masked, true, 1);
-    check_1x1_data(c, tile, masked, 1);
-    check_1x1_weights(c, tile, masked, 1);
-    check_1x1_forward(c, tile, masked, !masked, 3);
-    check_1x1_forward(c, tile, true, true, 3);
-    check_1x1_data(c, tile, !masked, 2);
-    check_1x1_weights(c, tile, !masked, 3);
-  }
+  for (const bool masked : {false, true})
+    check_all<Conv1x1>(ConvProblem<T>(g, s.n, s.c, s.h, s.w, s.k, masked, s.gap), tile);
 }
-
-constexpr ConvTile tiles[] = {ConvTile::tile_128x128, ConvTile::tile_64x128, ConvTile::tile_64x64};
 
 }  // namespace
 
@@ -139,9 +97,9 @@ KERNEL_TEST("gemm 1x1's sums are the same in any number of ranges") {
   const ConvProblem<float> c({1, 1, 1, 1, 1, 0, 0, 1, 1}, 3, 40, 6, 6, 20, true, 4);
   for (const int ranges : {1, 2, 5, 16}) {
     INFO(ranges << " ranges");
-    check_1x1_forward(c, ConvTile::tile_64x64, false, true, ranges);
-    check_1x1_data(c, ConvTile::tile_64x64, true, ranges);
-    check_1x1_weights(c, ConvTile::tile_64x64, true, ranges);
+    check_forward<Conv1x1>(c, ConvTile::tile_64x64, false, true, ranges);
+    check_data<Conv1x1>(c, ConvTile::tile_64x64, true, ranges);
+    check_weights<Conv1x1>(c, ConvTile::tile_64x64, true, ranges);
   }
 }
 

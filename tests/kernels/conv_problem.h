@@ -1,24 +1,22 @@
 #pragma once
-// A convolution with its tensors on the device, full of small whole numbers, for tests that call launchers.
+// A convolution with its tensors on the device, full of small whole numbers, for tests that call launchers; and checks
+// of the launchers of one algorithm against the definition, in which every bit must be equal.
 
 #include <cstdint>
 #include <vector>
 
-#include "kernels/conv/conv_geometry.h"
+#include "kernels/conv/conv_direct.h"
+#include "kernels/conv/conv_implicit_gemm.h"
 #include "resident.h"
+#include "tests/support/numbers/values.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Numbers from -3 to 3, the same for the same key.
+/// Whole numbers from -3 to 3, the same for the same key.
 template <class T>
-std::vector<T> integers(std::int64_t count, unsigned key) {
-  std::vector<T> values(static_cast<std::size_t>(count));
-  unsigned state = key * 2654435761U + 1;
-  for (T& value : values) {
-    state = state * 1664525U + 1013904223U;
-    value = static_cast<T>(static_cast<int>(state >> 24) % 7 - 3);
-  }
-  return values;
+std::vector<T> integers(std::int64_t count, std::uint64_t key) {
+  const test::Values values = test::integers({1, 1, 1, static_cast<int>(count)}, key);
+  return {values.begin(), values.end()};
 }
 
 /// A convolution with its tensors. Images of x and y have gaps of `gap` elements.
@@ -60,5 +58,58 @@ struct ConvProblem {
     return result;
   }
 };
+
+// The checks take a tile and a number of ranges, of which 0 is the algorithm's rule.
+
+template <class Launchers, class T>
+void check_forward(const ConvProblem<T>& c, ConvTile tile, bool adds, bool relu, int ranges = 0) {
+  const Resident<T> want(adds ? c.dy.values : std::vector<T>(c.dy.values.size(), T(77))), got(want.values);
+  const ConvEnd<T> end{c.bias.data(), adds, relu};
+  ConvDirect::forward<T>(tested_stream(), c.g, c.x_view(), c.w.data(), c.y_view(want), end);
+  const Resident<T> partial = scratch<T>(Launchers::template forward_bytes<T>(c.g, c.x_view(), c.y_view(got), ranges));
+  Launchers::template forward<T>(tested_stream(), c.g, c.x_view(), c.w.data(), c.y_view(got), end, partial.data(),
+                                 ranges, tile);
+  CHECK(got.now() == want.now());
+}
+
+template <class Launchers, class T>
+void check_data(const ConvProblem<T>& c, ConvTile tile, bool adds, int ranges = 0) {
+  std::vector<T> before = c.dx_old;
+  const Resident<T> want(before);
+  ConvDirect::backward_data<T>(tested_stream(), c.g, c.w.data(), c.gradient(), c.dx_view(want), adds);
+  for (int n = 0; n < c.x_shape.n && !adds; ++n)
+    std::fill_n(before.begin() + n * c.x_shape.pitch, c.x_shape.image(), T(NAN));
+  const Resident<T> got(before);
+  const Resident<T> partial =
+      scratch<T>(Launchers::template backward_data_bytes<T>(c.g, c.gradient().dy, c.dx_view(got), ranges));
+  Launchers::template backward_data<T>(tested_stream(), c.g, c.w.data(), c.gradient(), c.dx_view(got), adds,
+                                       partial.data(), ranges, tile);
+  CHECK(got.now() == want.now());
+}
+
+template <class Launchers, class T>
+void check_weights(const ConvProblem<T>& c, ConvTile tile, bool adds, int ranges) {
+  const Resident<T> want(c.dw_old), got(c.dw_old);
+  ConvDirect::backward_weights<T>(tested_stream(), c.g, c.x_view(), c.gradient(), want.data(), nullptr, adds);
+  const Resident<T> partial =
+      scratch<T>(Launchers::template backward_weights_bytes<T>(c.g, c.x_view(), c.gradient().dy, ranges));
+  Launchers::template backward_weights<T>(tested_stream(), c.g, c.x_view(), c.gradient(), got.data(), partial.data(),
+                                          adds, ranges, tile);
+  CHECK(got.now() == want.now());
+}
+
+template <class Launchers, class T>
+void check_all(const ConvProblem<T>& c, ConvTile tile) {
+  check_forward<Launchers>(c, tile, !c.masked, true);
+  check_forward<Launchers>(c, tile, c.masked, c.masked);
+  check_data<Launchers>(c, tile, c.masked);
+  check_forward<Launchers>(c, tile, c.masked, !c.masked, 3);
+  check_forward<Launchers>(c, tile, true, true, 3);
+  check_data<Launchers>(c, tile, !c.masked, 2);
+  check_weights<Launchers>(c, tile, !c.masked, 1);
+  check_weights<Launchers>(c, tile, c.masked, 3);
+}
+
+constexpr ConvTile tiles[] = {ConvTile::tile_128x128, ConvTile::tile_64x128, ConvTile::tile_64x64};
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

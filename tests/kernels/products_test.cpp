@@ -2,8 +2,6 @@
 // equal the definition.
 
 #include "conv_problem.h"
-#include "kernels/conv/conv_direct.h"
-#include "kernels/conv/conv_implicit_gemm.h"
 #include "kernels/gemm/gemm.h"
 #include "tests/support/cases/unit.h"
 #include "tests/support/catch.h"
@@ -16,55 +14,6 @@
 using namespace lamina::LAMINA_CUDA_SPACE;
 
 namespace {
-
-template <class T>
-void check_forward(const ConvProblem<T>& c, ConvTile tile, bool adds, bool relu, int splits = 0) {
-  const Resident<T> want(adds ? c.dy.values : std::vector<T>(c.dy.values.size(), T(77))), got(want.values);
-  const ConvEnd<T> end{c.bias.data(), adds, relu};
-  ConvDirect::forward<T>(tested_stream(), c.g, c.x_view(), c.w.data(), c.y_view(want), end);
-  const Resident<T> partial = scratch<T>(ConvImplicitGemm::forward_bytes<T>(c.g, c.x_view(), c.y_view(got), splits));
-  ConvImplicitGemm::forward<T>(tested_stream(), c.g, c.x_view(), c.w.data(), c.y_view(got), end, partial.data(), splits,
-                               tile);
-  CHECK(got.now() == want.now());
-}
-
-template <class T>
-void check_data(const ConvProblem<T>& c, ConvTile tile, bool adds, int splits = 0) {
-  std::vector<T> before = c.dx_old;
-  const Resident<T> want(before);
-  ConvDirect::backward_data<T>(tested_stream(), c.g, c.w.data(), c.gradient(), c.dx_view(want), adds);
-  for (int n = 0; n < c.x_shape.n && !adds; ++n)
-    std::fill_n(before.begin() + n * c.x_shape.pitch, c.x_shape.image(), T(NAN));
-  const Resident<T> got(before);
-  const std::size_t bytes = ConvImplicitGemm::backward_data_bytes<T>(c.g, c.gradient().dy, c.dx_view(got), splits);
-  const Resident<T> partial = scratch<T>(bytes);
-  ConvImplicitGemm::backward_data<T>(tested_stream(), c.g, c.w.data(), c.gradient(), c.dx_view(got), adds,
-                                     partial.data(), splits, tile);
-  CHECK(got.now() == want.now());
-}
-
-template <class T>
-void check_weights(const ConvProblem<T>& c, ConvTile tile, bool adds, int splits) {
-  const Resident<T> want(c.dw_old), got(c.dw_old);
-  ConvDirect::backward_weights<T>(tested_stream(), c.g, c.x_view(), c.gradient(), want.data(), nullptr, adds);
-  const Resident<T> partial =
-      scratch<T>(ConvImplicitGemm::backward_weights_bytes<T>(c.g, c.x_view(), c.gradient().dy, splits));
-  ConvImplicitGemm::backward_weights<T>(tested_stream(), c.g, c.x_view(), c.gradient(), got.data(), partial.data(),
-                                        adds, splits, tile);
-  CHECK(got.now() == want.now());
-}
-
-template <class T>
-void check_all(const ConvProblem<T>& c, ConvTile tile) {
-  check_forward(c, tile, !c.masked, true);
-  check_forward(c, tile, c.masked, c.masked);
-  check_data(c, tile, c.masked);
-  check_forward(c, tile, c.masked, !c.masked, 3);
-  check_forward(c, tile, true, true, 3);
-  check_data(c, tile, !c.masked, 2);
-  check_weights(c, tile, !c.masked, 1);
-  check_weights(c, tile, c.masked, 3);
-}
 
 template <class T>
 void check_gemm(int m, int n, int k, bool a_along_k, bool b_along_k, bool adds) {
@@ -99,35 +48,40 @@ void check_gemm(int m, int n, int k, bool a_along_k, bool b_along_k, bool adds) 
   CHECK(got.now() == want);
 }
 
+template <class T>
+void check_implicit(const ConvProblem<T>& c, ConvTile tile) {
+  check_all<ConvImplicitGemm>(c, tile);
+}
+
 }  // namespace
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
 void check_implicit_gemm_at_edges() {
-  for (const ConvTile tile : {ConvTile::tile_128x128, ConvTile::tile_64x128, ConvTile::tile_64x64}) {
+  for (const ConvTile tile : tiles) {
     INFO("tile " << static_cast<int>(tile));
     // One filter and a few pixels more than a block has; a depth that is not a multiple of a tile's.
-    check_all<float>({{1, 3, 3, 1, 1, 1, 1, 1, 1}, 1, 3, 12, 11, 129, true}, tile);
-    check_all<float>({{2, 1, 1, 1, 1, 0, 0, 1, 1}, 2, 18, 9, 8, 130}, tile);
+    check_implicit<float>({{1, 3, 3, 1, 1, 1, 1, 1, 1}, 1, 3, 12, 11, 129, true}, tile);
+    check_implicit<float>({{2, 1, 1, 1, 1, 0, 0, 1, 1}, 2, 18, 9, 8, 130}, tile);
     for (const bool masked : {false, true})
-      check_all<float>({{1, 3, 2, 2, 3, 1, 0, 1, 1}, 2, 5, 13, 14, 6, masked}, tile);
+      check_implicit<float>({{1, 3, 2, 2, 3, 1, 0, 1, 1}, 2, 5, 13, 14, 6, masked}, tile);
   }
-  check_all<double>({{1, 3, 2, 2, 3, 1, 0, 1, 1}, 2, 5, 13, 14, 6, true}, ConvTile::automatic);
+  check_implicit<double>({{1, 3, 2, 2, 3, 1, 0, 1, 1}, 2, 5, 13, 14, 6, true}, ConvTile::automatic);
 }
 
 void check_implicit_gemm_by_taps() {
-  for (const ConvTile tile : {ConvTile::tile_128x128, ConvTile::tile_64x128, ConvTile::tile_64x64}) {
+  for (const ConvTile tile : tiles) {
     INFO("tile " << static_cast<int>(tile));
     // Channels and filters of a group are multiples of every depth of a step. The last block has only a few pixels or
     // rows.
-    check_all<float>({{1, 3, 2, 1, 1, 1, 1, 1, 2}, 2, 16, 8, 10, 144, true, 4}, tile);
-    check_all<float>({{2, 1, 1, 1, 1, 0, 0, 1, 1}, 3, 64, 6, 8, 32, false, 8}, tile);
+    check_implicit<float>({{1, 3, 2, 1, 1, 1, 1, 1, 2}, 2, 16, 8, 10, 144, true, 4}, tile);
+    check_implicit<float>({{2, 1, 1, 1, 1, 0, 0, 1, 1}, 3, 64, 6, 8, 32, false, 8}, tile);
     for (const bool masked : {false, true})
-      check_all<float>({{1, 3, 3, 2, 2, 1, 1, 1, 1}, 2, 16, 9, 7, 16, masked}, tile);
-    check_all<float>({{1, 2, 2, 1, 1, 1, 0, 1, 1}, 1, 48, 5, 9, 24, false, 1}, tile);
+      check_implicit<float>({{1, 3, 3, 2, 2, 1, 1, 1, 1}, 2, 16, 9, 7, 16, masked}, tile);
+    check_implicit<float>({{1, 2, 2, 1, 1, 1, 0, 1, 1}, 1, 48, 5, 9, 24, false, 1}, tile);
   }
-  check_all<double>({{2, 3, 3, 1, 1, 1, 1, 1, 1}, 2, 16, 6, 6, 32, true, 2}, ConvTile::automatic);
-  check_all<double>({{1, 3, 3, 2, 2, 1, 1, 1, 1}, 2, 16, 9, 7, 16, true}, ConvTile::automatic);
+  check_implicit<double>({{2, 3, 3, 1, 1, 1, 1, 1, 1}, 2, 16, 6, 6, 32, true, 2}, ConvTile::automatic);
+  check_implicit<double>({{1, 3, 3, 2, 2, 1, 1, 1, 1}, 2, 16, 9, 7, 16, true}, ConvTile::automatic);
 }
 
 void check_gemm_tiles() {
@@ -157,19 +111,20 @@ KERNEL_TEST("implicit gemm equals the definition with strides, dilation, groups 
   for (const int stride : {1, 2, 3, 4})
     for (const int dilation : {1, 2, 3}) {
       INFO("stride " << stride << ", dilation " << dilation);
-      check_all<double>({{2, 3, 2, stride, 1, 2, 1, dilation, 1}, 2, 4, 11, 7, 6, true}, ConvTile::automatic);
-      check_all<float>({{1, 2, 3, 1, stride, 0, 3, 2, dilation}, 1, 3, 8, 13, 5}, ConvTile::automatic);
+      check_implicit<double>({{2, 3, 2, stride, 1, 2, 1, dilation, 1}, 2, 4, 11, 7, 6, true}, ConvTile::automatic);
+      check_implicit<float>({{1, 2, 3, 1, stride, 0, 3, 2, dilation}, 1, 3, 8, 13, 5}, ConvTile::automatic);
     }
-  check_all<float>({{260, 3, 3, 1, 1, 1, 1, 1, 1}, 1, 260, 4, 5, 260, true}, ConvTile::automatic);  // a filter a group
+  check_implicit<float>({{260, 3, 3, 1, 1, 1, 1, 1, 1}, 1, 260, 4, 5, 260, true},
+                        ConvTile::automatic);  // a filter a group
   // Pixels that no window reaches: after the last window, and between windows of a stride wider than the kernel.
-  check_all<float>({{1, 1, 1, 3, 3, 0, 0, 1, 1}, 2, 2, 9, 9, 3}, ConvTile::automatic);
-  check_all<float>({{1, 1, 1, 3, 3, 0, 0, 1, 1}, 2, 2, 9, 9, 3, true}, ConvTile::automatic);
+  check_implicit<float>({{1, 1, 1, 3, 3, 0, 0, 1, 1}, 2, 2, 9, 9, 3}, ConvTile::automatic);
+  check_implicit<float>({{1, 1, 1, 3, 3, 0, 0, 1, 1}, 2, 2, 9, 9, 3, true}, ConvTile::automatic);
 }
 
 KERNEL_TEST("implicit gemm's data gradient with any strides equals the definition") {
   const auto check = [](const auto& c, int splits) {
     INFO("stride " << c.g.stride_h << 'x' << c.g.stride_w << ", " << splits << " ranges");
-    for (const bool adds : {false, true}) check_data(c, ConvTile::automatic, adds, splits);
+    for (const bool adds : {false, true}) check_data<ConvImplicitGemm>(c, ConvTile::automatic, adds, splits);
   };
   for (const int splits : {0, 1, 2, 3, 5}) {
     // arguments: kernel, stride, pad, dilation
@@ -197,7 +152,7 @@ TEST_CASE("implicit gemm's data gradient with strides is one launch, and another
       return found == all.end() ? std::uint64_t{0} : found->second;
     };
     const std::uint64_t products = count("conv_gather_product_kernel"), sums = count("conv_gather_sum_kernel");
-    check_data(c, ConvTile::automatic, false, splits);
+    check_data<ConvImplicitGemm>(c, ConvTile::automatic, false, splits);
     return std::pair(count("conv_gather_product_kernel") - products, count("conv_gather_sum_kernel") - sums);
   };
   const auto strided = [](int down, int across) {
@@ -217,16 +172,16 @@ TEST_CASE("implicit gemm's data gradient with strides is one launch, and another
 KERNEL_TEST("implicit gemm finds its taps in every block, where all blocks share them") {
   // One step has all channels, so taps left by an earlier block would be right.
   const ConvProblem<float> c({1, 1, 1, 1, 1, 0, 0, 1, 1}, 2, 3, 17, 19, 5);
-  check_forward(c, ConvTile::tile_64x64, false, false);
-  check_data(c, ConvTile::tile_64x64, false);
+  check_forward<ConvImplicitGemm>(c, ConvTile::tile_64x64, false, false);
+  check_data<ConvImplicitGemm>(c, ConvTile::tile_64x64, false);
 }
 
 KERNEL_TEST("implicit gemm's weight gradient is the same for any number of ranges") {
   const ConvProblem<float> c({1, 3, 3, 1, 1, 1, 1, 1, 1}, 3, 2, 9, 10, 4, true);
   for (const int splits : {1, 2, 5, 17, 40}) {
     INFO(splits << " ranges");
-    check_weights(c, ConvTile::tile_64x64, true, splits);
-    check_weights(c, ConvTile::tile_64x64, false, splits);
+    check_weights<ConvImplicitGemm>(c, ConvTile::tile_64x64, true, splits);
+    check_weights<ConvImplicitGemm>(c, ConvTile::tile_64x64, false, splits);
   }
 }
 

@@ -3,23 +3,13 @@
 
 #include "kernels/moves/moves.h"
 
-#include "lib/core/numbers/float16.h"
+#include "tests/kernels/gapped.h"
 #include "tests/support/catch.h"
 
+using namespace lamina::test;
 using namespace lamina::cuda_host;
-using lamina::DType;
 
 namespace {
-
-void set(float& to, float value) { to = value; }
-void set(F16& to, float value) { to.bits = lamina::narrow<DType::f16>(value); }
-void set(BF16& to, float value) { to.bits = lamina::narrow<DType::bf16>(value); }
-
-bool same(float a, float b) { return a == b; }
-template <class Half>
-bool same(Half a, Half b) {
-  return a.bits == b.bits;
-}
 
 /// Numbers rounded to To, as the kernel rounds them.
 template <class From, class To>
@@ -27,19 +17,20 @@ void check(int count, int rows, int columns, int gap) {
   INFO(count << " of " << rows << " x " << columns << ", gap " << gap);
   const std::int64_t pitch = columns + gap, to_pitch = rows + gap;
   std::vector<From> from(static_cast<std::size_t>(count * rows * pitch));
-  std::vector<To> got(static_cast<std::size_t>(count * columns * to_pitch)), want(got.size());
-  for (std::size_t i = 0; i < got.size(); ++i) set(got[i], -1), set(want[i], -1);
-  const auto number = [&](std::int64_t i) { return static_cast<float>(i * 7 % 251); };  // exact in every type
-  for (std::size_t i = 0; i < from.size(); ++i) set(from[i], number(static_cast<std::int64_t>(i)));
+  std::vector<To> got(static_cast<std::size_t>(count * columns * to_pitch));
+  std::fill(got.begin(), got.end(), stored<To>(-1));
+  Values want(got.size(), -1);
+  const auto number = [&](std::int64_t i) { return static_cast<double>(i * 7 % 251); };  // exact in every type
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = stored<From>(number(static_cast<std::int64_t>(i)));
   for (int n = 0; n < count; ++n)
     for (int r = 0; r < rows; ++r)
       for (int c = 0; c < columns; ++c)
-        set(want[static_cast<std::size_t>((std::int64_t{n} * columns + c) * to_pitch + r)],
-            number((std::int64_t{n} * rows + r) * pitch + c));
+        want[static_cast<std::size_t>((std::int64_t{n} * columns + c) * to_pitch + r)] =
+            number((std::int64_t{n} * rows + r) * pitch + c);
   transpose<From, To>(nullptr, {from.data(), count, rows, columns, pitch, rows * pitch},
                       {got.data(), count, columns, rows, to_pitch, columns * to_pitch});
   int different = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) different += !same(got[i], want[i]);
+  for (std::size_t i = 0; i < got.size(); ++i) different += number_of(got[i]) != want[i];
   CHECK(different == 0);
 }
 
