@@ -3,6 +3,7 @@
 #include "commands.h"
 
 #include <cstdio>
+#include <memory>
 
 #include "bench/compare/comparison.h"
 #include "bench/context/context.h"

@@ -7,11 +7,14 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <string>
+#include <vector>
 
 #include "bench/context/build.h"
 #include "bench/machine/ranks.h"

@@ -1,5 +1,9 @@
 // The subcommand `run`: its flags, and what it does.
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include <benchmark/benchmark.h>
 
 #include "bench/io/interrupt.h"

@@ -5,11 +5,13 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <set>
 
 #include "bench/io/interrupt.h"

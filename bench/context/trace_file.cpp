@@ -3,6 +3,7 @@
 #include "trace_file.h"
 
 #include <cmath>
+#include <utility>
 
 #include "context.h"
 

@@ -2,6 +2,9 @@
 
 #include "backends.h"
 
+#include <algorithm>
+#include <utility>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

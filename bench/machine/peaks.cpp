@@ -2,6 +2,8 @@
 
 #include "peaks.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "bench/io/interrupt.h"

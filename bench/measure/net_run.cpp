@@ -2,6 +2,8 @@
 
 #include "net_run.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "bench/machine/ranks.h"

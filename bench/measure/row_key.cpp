@@ -2,6 +2,8 @@
 
 #include "row_key.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace lamina::bench {

@@ -5,9 +5,12 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <cstdio>
+#include <map>
 #include <numeric>
 #include <set>
+#include <string_view>
 
 #include "bench/machine/ranks.h"
 #include "lamina/error.h"

@@ -3,8 +3,12 @@
 
 #include "reference.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <set>
+#include <span>
 
 #include "lamina/random.h"
 

@@ -3,7 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
+#include <cstdint>
 #include <fstream>
+#include <map>
+#include <memory>
 #include <set>
 #include <sstream>
 #include <system_error>

@@ -4,7 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <exception>
 #include <set>
+#include <utility>
 
 #include "bench/io/interrupt.h"
 #include "entries.h"

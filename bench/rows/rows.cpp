@@ -6,11 +6,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
 #include <regex>
+#include <set>
 #include <sstream>
+#include <utility>
 
 #include "bench/context/build.h"
 #include "bench/context/context.h"

@@ -4,8 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <iostream>
+#include <memory>
+#include <string_view>
 
 #include "bench/io/interrupt.h"
 #include "lamina/statistics.h"

@@ -2,6 +2,8 @@
 // The subcommand `sweep`: networks at many batches, numbers of threads, image sizes, types, layouts and backends, as
 // rows of one file that a later call with the same flags completes.
 
+#include <vector>
+
 #include "bench/rows/rows.h"
 
 namespace lamina::bench {

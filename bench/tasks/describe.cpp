@@ -3,6 +3,12 @@
 
 #include "describe.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

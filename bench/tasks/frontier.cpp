@@ -3,6 +3,8 @@
 
 #include "frontier.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

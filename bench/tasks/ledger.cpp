@@ -5,9 +5,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <numeric>
+#include <utility>
 
 #include "bench/context/context.h"
 #include "bench/context/trace_file.h"

@@ -8,9 +8,13 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <system_error>
+#include <utility>
 
 #include "lamina/statistics.h"
 

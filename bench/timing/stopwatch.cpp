@@ -4,10 +4,12 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <ctime>
 #include <numeric>
+#include <string_view>
 
 namespace lamina::bench {
 namespace {

@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <optional>
 
 #include "bench/context/build.h"
 #include "bench/io/interrupt.h"

@@ -1,7 +1,14 @@
 #pragma once
 // One node of the file, as the functions of the operators see it; shape inference and folding.
 
+#include <cstdint>
+#include <filesystem>
 #include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "importer.h"
 #include "lib/onnx/file/attributes.h"

@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
+#include <string_view>
 
 #include "lamina/error.h"
 #include "lamina/new_file.h"

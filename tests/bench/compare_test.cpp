@@ -3,6 +3,7 @@
 #include "bench/compare/comparison.h"
 
 #include <filesystem>
+#include <fstream>
 
 #include "ended.h"
 #include "lamina/error.h"

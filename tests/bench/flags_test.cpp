@@ -1,5 +1,6 @@
 // Which flags go together, and what is said of those that do not.
 
+#include <fstream>
 #include <map>
 
 #include "ended.h"

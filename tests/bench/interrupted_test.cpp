@@ -2,11 +2,14 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <regex>
 #include <sstream>
+#include <string>
 #include <thread>
 
 #include "ended.h"

@@ -1,5 +1,7 @@
 // Invalid files of data sets: each is a FileError that names it, and none takes memory out of proportion.
 
+#include <random>
+
 #include <sys/stat.h>
 
 #include "bytes.h"

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <random>
+
 #include "allocations.h"
 #include "files.h"
 #include "lamina/safetensors.h"

@@ -7,8 +7,10 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include <iostream>
+#include <memory>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "bench/race/serve/server.h"
 

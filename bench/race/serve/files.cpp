@@ -3,7 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
 
 #include "lamina/lamina.h"
 #include "server.h"

@@ -2,9 +2,12 @@
 
 #include "server.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <map>
+#include <span>
 #include <sstream>
 
 #include "bench/context/build.h"

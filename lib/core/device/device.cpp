@@ -4,6 +4,7 @@
 #include "lamina/device.h"
 
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <vector>
 

@@ -1,5 +1,7 @@
 // The parts of the error classes that are not in their header.
 
+#include <string>
+
 #include "lamina/error.h"
 
 namespace lamina {

@@ -3,6 +3,7 @@
 #include "bench/tasks/frontier.h"
 
 #include <chrono>
+#include <cmath>
 #include <set>
 #include <thread>
 

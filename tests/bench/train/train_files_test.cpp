@@ -1,6 +1,7 @@
 // What a training writes while it runs, and what is refused before it begins.
 
 #include <filesystem>
+#include <string>
 
 #include "bench/train/train.h"
 #include "tests/bench/ended.h"

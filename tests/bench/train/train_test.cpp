@@ -1,10 +1,13 @@
 // Trainings as a whole: their rows, costs and logs, their part in races, what is printed of them, what is refused.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "bench/race/serve/server.h"
 #include "bench/train/report.h"

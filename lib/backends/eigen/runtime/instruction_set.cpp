@@ -115,7 +115,8 @@ const InstructionSet& instruction_set(const std::string& name) {
 const InstructionSet& widest_instruction_set() {
   const auto sets = instruction_sets();
   const auto widest = std::ranges::find_if(sets, [](const InstructionSet* set) { return runs_here(*set); });
-  if (widest == sets.end()) throw Unsupported("eigen: this build is for a processor with " + std::string(sets[0]->name));
+  if (widest == sets.end())
+    throw Unsupported("eigen: this build is for a processor with " + std::string(sets[0]->name));
   return **widest;
 }
 

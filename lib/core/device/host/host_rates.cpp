@@ -5,6 +5,7 @@
 #include <barrier>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <thread>
 #include <vector>
