@@ -50,8 +50,8 @@ template <class T>
 void run(ThreadPool& pool, const Mask& mask, std::uint64_t step, const Tensor& to, const Tensor& from, bool adds) {
   with_flag(adds, [&](auto add) {
     split_images(pool, to.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
-      apply<T, decltype(add)::value>(mask, step, (mask.batch_offset + n) * to.shape.image(), image<T>(to, n),
-                                     image<const T>(from, n), first, last);
+      apply<T, add>(mask, step, (mask.batch_offset + n) * to.shape.image(), image<T>(to, n), image<const T>(from, n),
+                    first, last);
     });
   });
 }

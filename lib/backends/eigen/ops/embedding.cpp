@@ -1,31 +1,46 @@
 // y[n,:,place] = weight[x[n,place],:]. Rows of the table are read whole and transposed, some places at once.
 //
 // The weight's gradient is dense. Each thread has a range of rows, goes through all ids, and adds the gradients of the
-// places whose row is in its range, in their order. embedding_mean.cpp has the unit of an embedding and its mean.
+// places whose row is in its range, in their order.
+//
+// The global average pool after an embedding may be part of its unit: y[n,:] = mean over places of
+// weight[x[n,place],:], without the values between them. A run of equal ids, such as padding, is one row times the
+// length of the run.
 
 #include <algorithm>
 #include <limits>
 
-#include "embedding.h"
 #include "lib/backends/eigen/runtime/elements.h"
 #include "lib/backends/eigen/runtime/labels.h"
 
 namespace lamina::eigen {
 namespace {
 
+/// to += factor * from.
+template <class T>
+void add_row(T* to, const T* from, T factor, std::int64_t features) {
+  LAMINA_INDEPENDENT
+  for (std::int64_t f = 0; f < features; ++f) to[f] += factor * from[f];
+}
+
+/// Calls add(from, to) for ranges of rows that cover the table's gradient once. The rows are first set to zero unless
+/// the gradient adds.
+template <class T, class Add>
+void split_rows(ThreadPool& pool, const Args& args, const Embedding& op, bool adds, Add&& add) {
+  pool.split(op.vocabulary, 64, [&](std::int64_t from, std::int64_t to) {
+    T* const dw = args.dw[0].as<T>();
+    if (!adds) std::fill(dw + from * op.features, dw + to * op.features, T(0));
+    add(from, to);
+  });
+}
+
 constexpr std::int64_t together = 16;  // places: a line of memory in f32
 
 /// Calls work(n, first place, places) for runs that cover every place of every image once.
 template <class Work>
 void split_runs(ThreadPool& pool, const Shape& shape, Work&& work) {
-  const std::int64_t plane = shape.plane(), runs = (plane + together - 1) / together;
-  pool.split(shape.n * runs, std::max<std::int64_t>(1, 4096 / (together * shape.c)),
-             [&](std::int64_t from, std::int64_t to) {
-               for (std::int64_t i = from; i < to; ++i) {
-                 const std::int64_t first = i % runs * together;
-                 work(i / runs, first, std::min(together, plane - first));
-               }
-             });
+  split_chunks(pool, shape, together, std::max<std::int64_t>(1, 4096 / (together * shape.c)),
+               [&](int, std::int64_t n, std::int64_t first, std::int64_t places) { work(n, first, places); });
 }
 
 template <class T>
@@ -54,12 +69,7 @@ void forward(ThreadPool& pool, const Args& args, const Embedding& op) {
   });
 }
 
-/// The workspace of backward: the gradients of y, with the features of a place side by side.
-template <class T>
-std::size_t backward_workspace(const Shape& y) {
-  return y.plane() == 1 ? 0 : static_cast<std::size_t>(y.count()) * sizeof(T);
-}
-
+/// The workspace has the gradients of y, with the features of a place side by side.
 template <class T>
 void backward(ThreadPool& pool, const Args& args, const Embedding& op, bool adds) {
   const Shape& y = args.dy.shape;
@@ -85,23 +95,75 @@ void backward(ThreadPool& pool, const Args& args, const Embedding& op, bool adds
   });
 }
 
+constexpr std::int64_t ahead = 8;  // places from the used to the prefetched row
+
+/// Calls work(place, uses) for each run of equal ids, with its first place and its length.
+template <class T, class Work>
+void for_runs(const T* ids, std::int64_t plane, Work&& work) {
+  for (std::int64_t first = 0; first < plane;) {
+    std::int64_t last = first + 1;
+    while (last < plane && ids[last] == ids[first]) ++last;
+    work(first, last - first);
+    first = last;
+  }
+}
+
+template <class T>
+void mean_forward(ThreadPool& pool, const Args& args, const Embedding& op) {
+  const T* const table = args.w[0].as<const T>();
+  const std::int64_t plane = args.x[0].shape.plane(), features = op.features;
+  pool.split(args.y.shape.n, 1, [&](std::int64_t from, std::int64_t to) {
+    for (std::int64_t n = from; n < to; ++n) {
+      const T* const ids = image<const T>(args.x[0], n);
+      T* const y = image<T>(args.y, n);
+      std::fill_n(y, features, T(0));
+      for_runs(ids, plane, [&](std::int64_t place, std::int64_t uses) {
+        const std::int64_t row = whole_number(ids[place], op.vocabulary);
+        const std::int64_t next = place + ahead < plane ? whole_number(ids[place + ahead], op.vocabulary) : row;
+        if (next >= 0) prefetch(table + next * features, features);
+        if (row >= 0)
+          add_row(y, table + row * features, static_cast<T>(uses), features);
+        else
+          std::fill_n(y, features, std::numeric_limits<T>::quiet_NaN());
+      });
+      for (std::int64_t f = 0; f < features; ++f) y[f] /= static_cast<T>(plane);
+    }
+  });
+}
+
+template <class T>
+void mean_backward(ThreadPool& pool, const Args& args, const Embedding& op, bool adds) {
+  const std::int64_t plane = args.x[0].shape.plane(), features = op.features;
+  split_rows<T>(pool, args, op, adds, [&](std::int64_t from, std::int64_t to) {
+    for (std::int64_t n = 0; n < args.dy.shape.n; ++n) {
+      const T* const ids = image<const T>(args.x[0], n);
+      const T* const dy = image<const T>(args.dy, n);
+      for_runs(ids, plane, [&](std::int64_t place, std::int64_t uses) {
+        const std::int64_t row = whole_number(ids[place], op.vocabulary);
+        if (row < from || row >= to) return;
+        add_row(args.dw[0].as<T>() + row * features, dy, static_cast<T>(uses) / static_cast<T>(plane), features);
+      });
+    }
+  });
+}
+
 }  // namespace
 
 Lowered lower(const Embedding& op, const Spec& spec, const Choice&, const Context& context) {
-  if (!spec.tail.empty()) return lower_embedding_mean(op, spec, context);
   Lowered unit = empty_unit(spec);
   unit.backward_reads_x[0] = true;
   unit.recompute_reads_x[0] = true;
   with_type(spec.y.dtype, [&]<class T>() {
-    ThreadPool& pool = context.pool;
-    const auto run = [&pool, op](const Args& args) { forward<T>(pool, args, op); };
-    unit.steps.push_back(step({Pass::forward}, "direct", run));
-    if (spec.mode == Mode::inference) return;
-    unit.steps.push_back(step({Pass::recompute}, "direct", run));
-    unit.steps.push_back(step(
-        {Pass::backward_params}, "direct",
-        [&pool, op, adds = spec.adds_dw](const Args& args) { backward<T>(pool, args, op, adds); },
-        backward_workspace<T>(spec.y.shape)));
+    const bool is_mean = !spec.tail.empty(), turns = !is_mean && spec.y.shape.plane() > 1;
+    add_steps(
+        unit, spec,
+        [&pool = context.pool, op, is_mean](const Args& args) {
+          is_mean ? mean_forward<T>(pool, args, op) : forward<T>(pool, args, op);
+        },
+        [&pool = context.pool, op, is_mean, adds = spec.adds_dw](const Args& args) {
+          is_mean ? mean_backward<T>(pool, args, op, adds) : backward<T>(pool, args, op, adds);
+        },
+        0, turns ? static_cast<std::size_t>(spec.y.shape.count()) * sizeof(T) : 0, {Pass::backward_params});
   });
   return unit;
 }

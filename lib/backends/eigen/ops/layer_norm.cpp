@@ -81,18 +81,11 @@ void forward_of_pixels(ThreadPool& pool, const Args& args, double epsilon) {
 template <class T>
 Pair row_sums(const T* dy, const double* normalised, std::int64_t count) {
   TwoSums sums;
-  sums.add(
-      count,
-      [&](std::int64_t i, Double4& sum, Double4& products) {
-        const Double4 d = load4(dy + i);
-        sum += d;
-        products += d * load4(normalised + i);
-      },
-      [&](std::int64_t i, auto& sum, auto& products) {
-        const auto d = static_cast<double>(dy[i]);
-        sum += d;
-        products += d * normalised[i];
-      });
+  sums.add(count, [&](const auto& load_at, std::int64_t i, auto& sum, auto& products) {
+    const auto d = load_at(dy + i);
+    sum += d;
+    products += d * load_at(normalised + i);
+  });
   return {sums.second(), sums.first()};
 }
 

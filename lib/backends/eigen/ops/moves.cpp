@@ -48,23 +48,15 @@ void for_each_run(ThreadPool& pool, const Box& box, std::int64_t images, Work&& 
   });
 }
 
-/// part = the box of whole, or part +=.
+/// part = the box of whole, or part +=; or with `scatters` the box of whole = part, or the box +=.
 template <class T>
-void gather(ThreadPool& pool, const Tensor& whole, const Box& box, const Tensor& part, bool adds) {
+void copy_box(ThreadPool& pool, const Tensor& whole, const Box& box, const Tensor& part, bool scatters, bool adds) {
   const bool is_there = image<T>(whole, 0) + box.offset() == part.as<T>() && whole.pitch == part.pitch;
   if (box.is_run() && is_there && !adds) return;
-  for_each_run(pool, box, part.shape.n, [&](std::int64_t n, std::int64_t to, std::int64_t from, std::int64_t count) {
-    put_apart(image<T>(part, n) + to, 1, image<const T>(whole, n) + from, box.axes[2].step, count, adds);
-  });
-}
-
-/// The box of whole = part, or the box +=.
-template <class T>
-void scatter(ThreadPool& pool, const Tensor& part, const Box& box, const Tensor& whole, bool adds) {
-  const bool is_there = image<T>(whole, 0) + box.offset() == part.as<T>() && whole.pitch == part.pitch;
-  if (box.is_run() && is_there && !adds) return;
-  for_each_run(pool, box, part.shape.n, [&](std::int64_t n, std::int64_t from, std::int64_t to, std::int64_t count) {
-    put_apart(image<T>(whole, n) + to, box.axes[2].step, image<const T>(part, n) + from, 1, count, adds);
+  const std::int64_t step = box.axes[2].step;
+  for_each_run(pool, box, part.shape.n, [&](std::int64_t n, std::int64_t i, std::int64_t at, std::int64_t count) {
+    T *const of_part = image<T>(part, n) + i, *const of_whole = image<T>(whole, n) + at;
+    scatters ? put_apart(of_whole, step, of_part, 1, count, adds) : put_apart(of_part, 1, of_whole, step, count, adds);
   });
 }
 
@@ -242,7 +234,7 @@ Lowered lower(const Pad& op, const Spec& spec, const Choice&, const Context& con
         },
         [&pool = context.pool, op, box, adds = adds_dx(spec, 0)](const Args& args) {
           if (!wanted(args, 0)) return;
-          op.by == PadBy::value ? gather<T>(pool, args.dy, box, args.dx[0], adds)
+          op.by == PadBy::value ? copy_box<T>(pool, args.dy, box, args.dx[0], false, adds)
                                 : unpad_by_cells<T>(pool, args, op, adds);
         });
   });
@@ -255,11 +247,12 @@ Lowered lower(const Slice& op, const Spec& spec, const Choice&, const Context& c
     add_steps(
         unit, spec,
         [&pool = context.pool, box = box_of(op, spec.x[0].shape)](const Args& args) {
-          gather<T>(pool, args.x[0], box, args.y, false);
+          copy_box<T>(pool, args.x[0], box, args.y, false, false);
         },
         [&pool = context.pool, box = box_of(op, spec.x[0].shape), adds = adds_dx(spec, 0)](const Args& args) {
           if (!wanted(args, 0)) return;
-          adds ? scatter<T>(pool, args.dy, box, args.dx[0], true) : scatter_in<T>(pool, args.dy, box, args.dx[0], 0);
+          adds ? copy_box<T>(pool, args.dx[0], box, args.dy, true, true)
+               : scatter_in<T>(pool, args.dy, box, args.dx[0], 0);
         });
   });
   finish_parts(unit, spec);
@@ -273,11 +266,11 @@ Lowered lower(const Concat& op, const Spec& spec, const Choice&, const Context& 
     add_steps(
         unit, spec,
         [&pool = context.pool, boxes](const Args& args) {
-          for (std::size_t i = 0; i < boxes.size(); ++i) scatter<T>(pool, args.x[i], boxes[i], args.y, false);
+          for (std::size_t i = 0; i < boxes.size(); ++i) copy_box<T>(pool, args.y, boxes[i], args.x[i], true, false);
         },
         [&pool = context.pool, boxes, spec](const Args& args) {
           for (std::size_t i = 0; i < boxes.size(); ++i)
-            if (wanted(args, i)) gather<T>(pool, args.dy, boxes[i], args.dx[i], adds_dx(spec, i));
+            if (wanted(args, i)) copy_box<T>(pool, args.dy, boxes[i], args.dx[i], false, adds_dx(spec, i));
         });
   });
   finish_parts(unit, spec);

@@ -63,17 +63,13 @@ void sum_gradients(ThreadPool& pool, const Args& args, bool by_channel, bool add
       for (int n = 0; n < shape.n; ++n) {
         const T* const dy = image<const T>(args.dy, n) + c * shape.plane();
         const T* const x = image<const T>(args.x[0], n) + c * shape.plane();
-        const auto add = [&](auto load) {
-          return [&, load](std::int64_t i, auto& scale, auto& shift) {
-            const auto d = load(dy + i), of = load(x + i);
-            auto product = d * of;
-            const decltype(product) none{};
-            scale += below ? (of > 0 ? none : product) : product;
-            shift += d;
-          };
-        };
-        all.add(shape.plane(), add([](const T* at) { return load4(at); }),
-                add([](const T* at) { return static_cast<double>(*at); }));
+        all.add(shape.plane(), [&](const auto& load_at, std::int64_t i, auto& scale, auto& shift) {
+          const auto d = load_at(dy + i), of = load_at(x + i);
+          auto product = d * of;
+          const decltype(product) none{};
+          scale += below ? (of > 0 ? none : product) : product;
+          shift += d;
+        });
       }
       sums[c] = {all.first(), all.second()};
     }

@@ -111,9 +111,8 @@ void backward(ThreadPool& pool, const Args& args, const AxisCells& of, bool log,
   with_flag(adds, [&](auto add) {
     with_flag(log, [&](auto of_log) {
       split_places(pool, args.dy.shape, of, [&](std::int64_t n, std::int64_t first, std::int64_t places) {
-        backward_strip<T, decltype(add)::value, decltype(of_log)::value>(image<const T>(args.y, n) + first,
-                                                                         image<const T>(args.dy, n) + first,
-                                                                         image<T>(args.dx[0], n) + first, of, places);
+        backward_strip<T, add, of_log>(image<const T>(args.y, n) + first, image<const T>(args.dy, n) + first,
+                                       image<T>(args.dx[0], n) + first, of, places);
       });
     });
   });

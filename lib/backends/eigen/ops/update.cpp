@@ -114,16 +114,10 @@ double clip_factor(const Update& u, ThreadPool& pool) {
     for (std::int64_t slice = first; slice < last; ++slice) {
       const std::int64_t begin = u.count * slice / slices, end = u.count * (slice + 1) / slices;
       TwoSums sums;
-      sums.add(
-          end - begin,
-          [&](std::int64_t i, Double4& sum, Double4&) {
-            const Double4 values = load4(g + begin + i);
-            sum += values * values;
-          },
-          [&](std::int64_t i, double& sum, double&) {
-            const double value = static_cast<double>(g[begin + i]);
-            sum += value * value;
-          });
+      sums.add(end - begin, [&](const auto& load_at, std::int64_t i, auto& sum, auto&) {
+        const auto value = load_at(g + begin + i);
+        sum += value * value;
+      });
       u.sums[slice] = sums.first();
     }
   });

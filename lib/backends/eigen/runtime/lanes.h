@@ -19,22 +19,28 @@ inline Double4 load4(const float* from) {  // element by element: g++ 12 convert
                  static_cast<double>(from[3])};
 }
 
+/// a b + c; see multiply_add() in elements.h.
+inline Double4 multiply_add(Double4 a, Double4 b, Double4 c) { return a * b + c; }
+
 /// Two sums that grow together.
 class TwoSums {
  public:
-  /// Adds (first(i), second(i)) for i in [0, count): `four(i)` gives elements i to i + 3 of both, `one(i)` element i.
-  template <class Four, class One>
-  void add(std::int64_t count, Four&& four, One&& one) {
+  /// Calls each(load, i, first, second), which adds element i to both sums, for i in [0, count): load(p) is the element
+  /// at p or, if the sums are lanes, the four elements from p on.
+  template <class Each>
+  void add(std::int64_t count, const Each& each) {
+    const auto four = [](const auto* from) { return load4(from); };
+    const auto one = [](const auto* from) { return static_cast<double>(*from); };
     std::int64_t i = 0;
     Double4 a[4], b[4];
     std::memcpy(a, a_, sizeof a);  // in registers while the loop runs
     std::memcpy(b, b_, sizeof b);
     for (; i + 16 <= count; i += 16) {
 #pragma GCC unroll 4
-      for (int lane = 0; lane < 4; ++lane) four(i + 4 * lane, a[lane], b[lane]);
+      for (int lane = 0; lane < 4; ++lane) each(four, i + 4 * lane, a[lane], b[lane]);
     }
-    for (; i + 4 <= count; i += 4) four(i, a[0], b[0]);
-    for (; i < count; ++i) one(i, rest_a_, rest_b_);
+    for (; i + 4 <= count; i += 4) each(four, i, a[0], b[0]);
+    for (; i < count; ++i) each(one, i, rest_a_, rest_b_);
     std::memcpy(a_, a, sizeof a);
     std::memcpy(b_, b, sizeof b);
   }

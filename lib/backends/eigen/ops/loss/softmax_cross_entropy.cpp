@@ -160,14 +160,13 @@ void backward_rows(ThreadPool& pool, const Args& args, bool adds) {
   const Saved<T> saved(args.saved);
   const T scale = args.dy.as<T>()[0] * *saved.inverse_count;
   with_flag(adds, [&](auto add) {
-    constexpr bool Adds = decltype(add)::value;
     split_chunks(pool, shape, [&](std::int64_t n, std::int64_t first, std::int64_t pixels) {
       const T* x = image<const T>(args.x[0], n) + first;
       const T* labels = image<const T>(args.x[1], n) + first;
       T* dx = image<T>(args.dx[0], n) + first;
       const Row<T>* rows = saved.rows + n * plane + first;
-      if (plane > 1) return backward_map<T, Adds>(x, labels, dx, shape, pixels, scale, rows);
-      backward_vector<T, Adds>(x, labels[0], dx, shape.c, scale, *rows);
+      if (plane > 1) return backward_map<T, add>(x, labels, dx, shape, pixels, scale, rows);
+      backward_vector<T, add>(x, labels[0], dx, shape.c, scale, *rows);
     });
   });
 }

@@ -79,18 +79,11 @@ TwoSums gradient_sums(const Args& args, const Channel<T>& channel, double mean, 
     const Gradient<T, mask> gradient(args, channel, n, part.c, first, count, rooms, true);
     const T* dz = gradient.write(count, room);
     const T* x = gradient.x;
-    sums.add(
-        count,
-        [&](std::int64_t i, Double4& sum, Double4& products) {
-          const Double4 d = load4(dz + i);
-          sum += d;
-          products += d * (load4(x + i) - mean);
-        },
-        [&](std::int64_t i, auto& sum, auto& products) {
-          const auto d = static_cast<double>(dz[i]);
-          sum += d;
-          products = multiply_add(d, static_cast<double>(x[i]) - mean, products);  // alike with every mask
-        });
+    sums.add(count, [&](const auto& load_at, std::int64_t i, auto& sum, auto& products) {
+      const auto d = load_at(dz + i);
+      sum += d;
+      products = multiply_add(d, load_at(x + i) - mean, products);  // alike with every mask
+    });
   });
   return sums;
 }
@@ -186,27 +179,6 @@ void data_gradients(const Args& args, const How<T>& how, std::int64_t c, const P
                                 static_cast<T>(-factor * inverse_deviation * dscale / count),
                                 static_cast<T>(-factor * dshift / count)};
   write_gradients<T, mask>(args, {affine, how.activation.get()}, data, whole_channel(args.dy.shape, c), how.adds);
-}
-
-template <class T, Mask mask>
-void backward(ThreadPool& pool, const Args& args, const How<T>& how) {
-  split_channels(pool, args.dy.shape, [&](std::int64_t c) {
-    data_gradients<T, mask>(args, how, c, parameter_gradients<T, mask>(args, how, c), count_of(args.dy.shape, 1));
-  });
-}
-
-/// Leaves this rank's gradients of scale and shift for the sums over all ranks.
-template <class T, Mask mask>
-void leave_gradients(ThreadPool& pool, const Args& args, const How<T>& how) {
-  split_channels(pool, args.dy.shape,
-                 [&](std::int64_t c) { joint_pair(args.scratch, c) = parameter_gradients<T, mask>(args, how, c); });
-}
-
-template <class T, Mask mask>
-void backward_of_ranks(ThreadPool& pool, const Args& args, const How<T>& how, int ranks) {
-  split_channels(pool, args.dy.shape, [&](std::int64_t c) {
-    data_gradients<T, mask>(args, how, c, joint_pair(args.scratch, c), count_of(args.dy.shape, ranks));
-  });
 }
 
 }  // namespace lamina::eigen::batch_norm

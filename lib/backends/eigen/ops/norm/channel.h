@@ -114,11 +114,4 @@ void for_each_chunk(const Shape& shape, const Part& part, Work&& work) {
     for (std::int64_t first = 0; first < size; first += chunk) work(n, first, std::min(chunk, size - first));
 }
 
-template <class Work>
-void split_channels(ThreadPool& pool, const Shape& shape, Work&& work) {
-  pool.split(shape.c, 1, [&](std::int64_t from, std::int64_t to) {
-    for (std::int64_t c = from; c < to; ++c) work(c);
-  });
-}
-
 }  // namespace lamina::eigen::batch_norm

@@ -17,18 +17,11 @@ Pair mean_and_variance(const Tensor& x, const Part& part) {
   TwoSums sums;
   for_each_chunk(x.shape, part, [&](std::int64_t n, std::int64_t first, std::int64_t size) {
     const T* from = load(x, plane(x, n, part.c) + first, size, room, true);
-    sums.add(
-        size,
-        [&](std::int64_t i, Double4& sum, Double4& squares) {
-          const Double4 d = load4(from + i) - origin;
-          sum += d;
-          squares += d * d;
-        },
-        [&](std::int64_t i, auto& sum, auto& squares) {
-          const double d = static_cast<double>(from[i]) - origin;
-          sum += d;
-          squares += d * d;
-        });
+    sums.add(size, [&](const auto& load_at, std::int64_t i, auto& sum, auto& squares) {
+      const auto d = load_at(from + i) - origin;
+      sum += d;
+      squares += d * d;
+    });
   });
   const auto count = static_cast<double>((part.last - part.first) * part.channels * x.shape.plane());
   const double offset = sums.first() / count;
@@ -69,9 +62,7 @@ void write_channel(const Args& args, const Activation<T>* activation, const Affi
 template <class T>
 void write_channel(const Args& args, const Tail<T>& tail, const Affine<T>& affine, const Part& part) {
   with_flag(tail.add, [&](auto adds) {
-    with_flag(tail.relu, [&](auto clips) {
-      write_channel<T, decltype(adds)::value, decltype(clips)::value>(args, tail.activation.get(), affine, part);
-    });
+    with_flag(tail.relu, [&](auto clips) { write_channel<T, adds, clips>(args, tail.activation.get(), affine, part); });
   });
 }
 
@@ -85,46 +76,19 @@ void normalise(const Args& args, const BatchNorm& op, const Tail<T>& tail, std::
   write_channel(args, tail, affine_of<T>(args, statistics, c), whole_channel(args.y.shape, c));
 }
 
-template <class T>
-void forward_training(ThreadPool& pool, const Args& args, const BatchNorm& op, const Tail<T>& tail) {
-  split_channels(pool, args.y.shape, [&](std::int64_t c) {
-    normalise<T>(args, op, tail, c, mean_and_variance<T>(args.x[0], whole_channel(args.y.shape, c)));
-  });
-}
-
 /// Leaves this rank's shares of the mean of x and of x^2.
 template <class T>
-void leave_statistics(ThreadPool& pool, const Args& args, const BatchNorm& op) {
-  split_channels(pool, args.x[0].shape, [&](std::int64_t c) {
-    const auto [mean, variance] = mean_and_variance<T>(args.x[0], whole_channel(args.x[0].shape, c));
-    joint_pair(args.saved, c) = {mean / op.ranks, (variance + mean * mean) / op.ranks};
-  });
+void leave_statistics(const Args& args, const BatchNorm& op, std::int64_t c) {
+  const auto [mean, variance] = mean_and_variance<T>(args.x[0], whole_channel(args.x[0].shape, c));
+  joint_pair(args.saved, c) = {mean / op.ranks, (variance + mean * mean) / op.ranks};
 }
 
+/// Makes the affine map of inference from parameters and running statistics.
 template <class T>
-void forward_of_ranks(ThreadPool& pool, const Args& args, const BatchNorm& op, const Tail<T>& tail) {
-  split_channels(pool, args.y.shape, [&](std::int64_t c) {
-    const auto [mean, square] = joint_pair(args.saved, c);
-    normalise<T>(args, op, tail, c, {mean, std::max(0.0, square - mean * mean)});
-  });
-}
-
-/// Makes the affine maps of inference from parameters and running statistics.
-template <class T>
-void prepare(const Args& args, const BatchNorm& op) {
-  auto* const prepared = static_cast<Affine<T>*>(args.prepared);
-  for (std::int64_t c = 0; c < args.w[0].shape.count(); ++c) {
-    const auto mean = static_cast<double>(args.state[0].as<T>()[c]);
-    const auto variance = static_cast<double>(args.state[1].as<T>()[c]);
-    prepared[c] = affine_of<T>(args, {mean, 1 / std::sqrt(variance + op.epsilon)}, c);
-  }
-}
-
-template <class T>
-void forward_inference(ThreadPool& pool, const Args& args, const Tail<T>& tail) {
-  const auto* const prepared = static_cast<const Affine<T>*>(args.prepared);
-  split_channels(pool, args.y.shape,
-                 [&](std::int64_t c) { write_channel(args, tail, prepared[c], whole_channel(args.y.shape, c)); });
+Affine<T> running_affine(const Args& args, const BatchNorm& op, std::int64_t c) {
+  const auto mean = static_cast<double>(args.state[0].as<T>()[c]);
+  const auto variance = static_cast<double>(args.state[1].as<T>()[c]);
+  return affine_of<T>(args, {mean, 1 / std::sqrt(variance + op.epsilon)}, c);
 }
 
 }  // namespace lamina::eigen::batch_norm

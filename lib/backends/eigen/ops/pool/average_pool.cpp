@@ -77,11 +77,9 @@ void backward_plane(const Windows& g, bool count_padding, const T* dy, T* dx, co
 template <class T, class Work>
 void split_with_rows(ThreadPool& pool, const Args& args, const Windows& g, std::int64_t padded_rows, bool count_padding,
                      const Shape& shape, Work&& work) {
-  const std::int64_t planes = std::int64_t{shape.n} * shape.c;
-  pool.run([&](int part) {
+  pool.split_parts(std::int64_t{shape.n} * shape.c, 1, [&](int part, std::int64_t from, std::int64_t to) {
     const Rows<T> rows(args.workspace, part, g, padded_rows, count_padding);
-    const std::int64_t last = planes * (part + 1) / pool.threads();
-    for (std::int64_t i = planes * part / pool.threads(); i < last; ++i) work(i / shape.c, i % shape.c, rows);
+    for (std::int64_t i = from; i < to; ++i) work(i / shape.c, i % shape.c, rows);
   });
 }
 

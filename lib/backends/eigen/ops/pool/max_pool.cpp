@@ -121,14 +121,12 @@ template <class T, class Plane>
 void forward(ThreadPool& pool, const Args& args, const Windows& g, Plane&& plane) {
   const bool widens = is_half(args.y.dtype);
   const Shape& shape = args.y.shape;
-  const std::int64_t planes = std::int64_t{shape.n} * shape.c;
-  pool.run([&](int part) {
+  pool.split_parts(std::int64_t{shape.n} * shape.c, 1, [&](int part, std::int64_t from, std::int64_t to) {
     const Rows<T> rows(args.workspace, part, g);
     void* const after =
         static_cast<char*>(args.workspace) + static_cast<std::size_t>(pool.threads()) * Rows<T>::bytes(g);
     const WidePlanes<T> wide(after, part, g);
-    const std::int64_t last = planes * (part + 1) / pool.threads();
-    for (std::int64_t i = planes * part / pool.threads(); i < last; ++i) {
+    for (std::int64_t i = from; i < to; ++i) {
       const std::int64_t n = i / shape.c, c = i % shape.c;
       const std::int64_t x_at = n * args.x[0].pitch + c * g.H * g.W, y_at = n * args.y.pitch + c * g.P * g.Q;
       if (widens) take_numbers(wide.x, args.x[0], x_at, g.H * g.W);
@@ -180,13 +178,11 @@ void emit_steps(Lowered& unit, const Spec& spec, const Windows& g, ThreadPool& p
     });
   };
   unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.count()) * sizeof(Winner);
-  // Recomputed, too, so that of zeros of both signs the same wins again.
-  for (const Pass pass : {Pass::forward, Pass::recompute})
-    unit.steps.push_back(step({pass}, "direct", winners, workspace));
-  unit.steps.push_back(step(
-      {Pass::backward_data}, "direct",
-      [&pool, g, adds = adds_dx(spec, 0)](const Args& args) { backward<T, Winner>(pool, args, g, adds); },
-      static_cast<std::size_t>(g.R * g.S) * sizeof(std::int64_t) + wide));
+  // Winners are recomputed, too, so that of zeros of both signs the same wins again.
+  add_steps(
+      unit, spec, winners,
+      [&pool, g, adds = adds_dx(spec, 0)](const Args& args) { backward<T, Winner>(pool, args, g, adds); }, workspace,
+      static_cast<std::size_t>(g.R * g.S) * sizeof(std::int64_t) + wide);
 }
 
 }  // namespace
