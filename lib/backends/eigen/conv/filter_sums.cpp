@@ -106,7 +106,7 @@ void FilterSums<T>::make_band(const TapOperands<T>& operands, std::int64_t image
                               const Scratch& own) const {
   const Band& here = bands_[band];
   bands_.copy(band, operands.from.from(image).further(group * planes_ * from_plane_), planes_, *kernels_, own.copy);
-  const auto sum = filters_ == kernels_->lanes ? kernels_->filter_taps.whole : kernels_->filter_taps.half;
+  const auto sum = filters_ == kernels_->lanes ? kernels_->taps.filters : kernels_->taps.half_filters;
   const std::int64_t positions = here.rows * to_.w, ld = round_up(positions, kernels_->lanes);
   for (std::int64_t first = 0; first < results_; first += filters_) {
     const std::int64_t result = group * results_ + first;

@@ -43,10 +43,10 @@ struct Tile {
   std::int64_t depth;  ///< extent of k
   const T* a;          ///< row-major, in place
   std::int64_t lda;
-  int rows;    ///< 1 to MicroKernels::rows
-  const T* b;  ///< one panel: consecutive elements for each k, `ldb` from k to k
+  int rows = 0;          ///< 1 to MicroKernels::rows
+  const T* b = nullptr;  ///< one panel: consecutive elements for each k, `ldb` from k to k
   std::int64_t ldb;
-  T* c;
+  T* c = nullptr;
   std::int64_t ldc;
   const Epilogue<T>* epilogue = &no_epilogue<T>;  ///< epilogue of the first row of c
   Prefetch<T> prefetch = {};
@@ -72,10 +72,10 @@ struct FewColumns {
 /// With a mask, elements are 0 where it is not above 0.
 template <class T>
 struct Staged {
-  const T* from;
-  const T* mask;  ///< mask, with step 1 only
+  const T* from = nullptr;
+  const T* mask = nullptr;  ///< mask, with step 1 only
   std::int64_t rows, row_stride;
-  std::int64_t zeros, count, length, step;
+  std::int64_t zeros, count = 0, length, step;
   std::int64_t prefetch = 0;  ///< distance in elements from reads to prefetched addresses; 0: none
 };
 
@@ -86,8 +86,8 @@ struct Staged {
 /// the element of from is the next one.
 template <class T>
 struct OutputTile {
-  T* to;
-  std::int64_t ldc, step;
+  T* to = nullptr;
+  std::int64_t ldc, step = 1;
   const T* from;
   std::int64_t ldf;
   int rows;
@@ -130,7 +130,6 @@ struct MicroKernels {
   WinogradKernels<T> winograd;
   ActivationKernels<T> activations;
   TapKernels<T> taps;
-  FilterTapKernels<T> filter_taps;
 
   int width() const { return vectors * lanes; }
 };

@@ -17,14 +17,14 @@ namespace {
 
 #include "tile_body.inc"
 
-using Vector = Simd<float>::Vector;
-
 #if defined(__AVX512BF16__)
 /// The terms of a tile, by the instruction.
 struct Pairs {
   static __m512bh spread(float pair) { return (__m512bh)_mm512_set1_ps(pair); }
-  static __m512bh row(Vector pairs) { return (__m512bh)pairs; }
-  static void add(Vector& sum, __m512bh a, __m512bh b) { sum = (Vector)_mm512_dpbf16_ps((__m512)sum, a, b); }
+  static __m512bh row(Vector<float> pairs) { return (__m512bh)pairs; }
+  static void add(Vector<float>& sum, __m512bh a, __m512bh b) {
+    sum = (Vector<float>)_mm512_dpbf16_ps((__m512)sum, a, b);
+  }
 };
 struct Flushing {};  // the instruction flushes by itself
 #define LAMINA_PAIRS pair_kernels_avx512_bf16
@@ -34,14 +34,14 @@ struct Pairs {
   struct Numbers {
     __m512 lower, upper;
   };
-  static Numbers row(Vector pairs) {
-    const auto bits = (Simd<float>::Mask)pairs;
+  static Numbers row(Vector<float> pairs) {
+    const auto bits = (Mask<float>)pairs;
     return {(__m512)(bits << 16), (__m512)(bits & -0x10000)};
   }
-  static Numbers spread(float pair) { return row((Vector)_mm512_set1_ps(pair)); }
-  static void add(Vector& sum, const Numbers& a, const Numbers& b) {
+  static Numbers spread(float pair) { return row((Vector<float>)_mm512_set1_ps(pair)); }
+  static void add(Vector<float>& sum, const Numbers& a, const Numbers& b) {
     const __m512 half = _mm512_fmadd_ps(a.upper, b.upper, (__m512)sum);
-    sum = (Vector)_mm512_fmadd_ps(a.lower, b.lower, half);
+    sum = (Vector<float>)_mm512_fmadd_ps(a.lower, b.lower, half);
   }
 };
 /// During its life the processor takes denormal numbers for 0, and makes none. A compiler may move arithmetic across
@@ -136,17 +136,16 @@ double total(std::int64_t steps, float a, float b) {
   const float spread_a = std::bit_cast<float>(bits_of(a) * 0x10001U);
   const float spread_b = std::bit_cast<float>(bits_of(b) * 0x10001U);
   const auto x = Pairs::spread(spread_a), y = Pairs::spread(spread_b);
-  Vector sum[sums];  // different first numbers, or a compiler might merge all sums into one
+  Vector<float> sum[sums];  // different first numbers, or a compiler might merge all sums into one
   for (int v = 0; v < sums; ++v)
-    for (int lane = 0; lane < Simd<float>::lanes; ++lane)
-      sum[v][lane] = static_cast<float>(v * Simd<float>::lanes + lane);
+    for (int lane = 0; lane < lanes<float>; ++lane) sum[v][lane] = static_cast<float>(v * lanes<float> + lane);
   for (std::int64_t step = 0; step < steps; ++step) {
 #pragma GCC unroll 32
-    for (Vector& each : sum) Pairs::add(each, x, y);
+    for (Vector<float>& each : sum) Pairs::add(each, x, y);
   }
   double all = 0;
-  for (const Vector& each : sum)
-    for (int lane = 0; lane < Simd<float>::lanes; ++lane) all += static_cast<double>(each[lane]);
+  for (const Vector<float>& each : sum)
+    for (int lane = 0; lane < lanes<float>; ++lane) all += static_cast<double>(each[lane]);
   return all;
 }
 
@@ -163,6 +162,6 @@ const PairKernels LAMINA_PAIRS = {
     .pair = pair<std::uint16_t>,
     .pair_rounded = pair<float>,
     .add = add,
-    .sums = {2 * sums * Simd<float>::lanes, total}};
+    .sums = {2 * sums * lanes<float>, total}};
 
 }  // namespace lamina::eigen

@@ -16,7 +16,7 @@ namespace lamina::eigen {
 template <class From>
 struct PairSource {
   const From* first;
-  const From* second;
+  const From* second = nullptr;
   std::int64_t second_count;
   std::int64_t step;
   const std::uint16_t* first_mask = nullptr;  ///< mask of bf16, with the same step

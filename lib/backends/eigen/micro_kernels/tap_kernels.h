@@ -80,18 +80,14 @@ struct FilterTaps {
 };
 
 template <class T>
-struct FilterTapKernels {
-  void (*whole)(const FilterTaps<T>&);
-  void (*half)(const FilterTaps<T>&);  ///< `whole` for vectors of less than eight
-};
-
-template <class T>
 struct TapKernels {
   void (*copy)(const TapCopy<T>&);
   /// Any taps; then of each plane a square of 3, 5 or 7 taps side by side, whose offsets are r * ld + s from the
   /// first's, in the order of rows.
   void (*sums[4])(const TapSums<T>&);
   void (*products)(const TapProducts<T>&);
+  void (*filters)(const FilterTaps<T>&);
+  void (*half_filters)(const FilterTaps<T>&);  ///< of half a vector; of a whole one if that has less than eight
 
   /// The index in `sums` for squares of this many taps; 0 if they have no function of their own.
   static constexpr int square(int extent) { return extent == 3 || extent == 5 || extent == 7 ? extent / 2 : 0; }

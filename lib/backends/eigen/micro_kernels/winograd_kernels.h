@@ -59,12 +59,22 @@ struct WinogradTransforms {
 
 template <class T>
 struct WinogradKernels {
-  void (*stage)(T* pixels, const PixelWindow<T>&);  ///< pixels from planes, zeros beyond them
+  void (*stage_plain)(T* pixels, const PixelWindow<T>&);  ///< pixels from planes, zeros beyond them
   /// Planes from pixels (+ the old content), within bounds if not null; touches nothing beyond the planes.
-  void (*unstage)(const T* pixels, const PixelWindow<T>&, bool add, const Bounds<T>* bounds);
-  /// stage() and unstage() on planes of bf16. Null if T is not float.
+  void (*unstage_plain)(const T* pixels, const PixelWindow<T>&, bool add, const Bounds<T>* bounds);
+  /// The same on planes of bf16. Null if T is not float.
   void (*stage_bf16)(T* pixels, const PixelWindow<std::uint16_t>&);
   void (*unstage_bf16)(const T* pixels, const PixelWindow<std::uint16_t>&, bool add, const Bounds<T>* bounds);
+
+  void stage(T* pixels, const PixelWindow<T>& window) const { stage_plain(pixels, window); }
+  void stage(T* pixels, const PixelWindow<std::uint16_t>& window) const { stage_bf16(pixels, window); }
+  void unstage(const T* pixels, const PixelWindow<T>& window, bool add, const Bounds<T>* bounds) const {
+    unstage_plain(pixels, window, add, bounds);
+  }
+  void unstage(const T* pixels, const PixelWindow<std::uint16_t>& window, bool add, const Bounds<T>* bounds) const {
+    unstage_bf16(pixels, window, add, bounds);
+  }
+
   WinogradTransforms<T> f2x2_3x3, f4x4_3x3, f2x2_5x5;
 };
 
