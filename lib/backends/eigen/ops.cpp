@@ -1,5 +1,6 @@
 // The functions of one instruction set. Compiled, like the ops, once for each set, with LAMINA_SET_NAME and LAMINA_SET.
 
+#include <type_traits>
 #include <variant>
 
 #include "lib/backends/eigen/half/conversions.h"
@@ -8,35 +9,29 @@
 namespace lamina::eigen {
 namespace {
 
-template <class... Functions>
-struct Overloaded : Functions... {
-  using Functions::operator()...;
-};
-template <class... Functions>
-Overloaded(Functions...) -> Overloaded<Functions...>;
-
-/// An op with several algorithms.
-template <class T>
-concept HasTable = requires(const T& op) {
-  algorithm_table(op);
-};
-
 Lowered lower_op(const Spec& spec, const Choice& choice, const Context& context) {
   return std::visit(
-      Overloaded{[](const Input&) -> Lowered { throw UsageError("eigen: an input computes nothing to be lowered"); },
-                 [&](const HasTable auto& op) {
-                   return Chooser(algorithm_table(op), spec, context, context.halves).lower(choice);
-                 },
-                 [&](const auto& op) { return lower(op, spec, choice, context); }},
+      [&]<class Kind>(const Kind& op) -> Lowered {
+        if constexpr (requires { algorithm_table(op); }) {
+          return Chooser(algorithm_table(op), spec, context, context.halves).lower(choice);
+        } else if constexpr (std::is_same_v<Kind, Input>) {
+          throw UsageError("eigen: an input computes nothing to be lowered");
+        } else {
+          return lower(op, spec, choice, context);
+        }
+      },
       spec.op);
 }
 
 std::vector<std::string> algorithms_of(const Spec& spec, Pass pass, const Context& context) {
-  return std::visit(Overloaded{[&](const HasTable auto& op) {
-                                 return Chooser(algorithm_table(op), spec, context, context.halves).names(pass);
-                               },
-                               [](const auto&) { return std::vector<std::string>{}; }},
-                    spec.op);
+  return std::visit(
+      [&](const auto& op) {
+        std::vector<std::string> names;
+        if constexpr (requires { algorithm_table(op); })
+          names = Chooser(algorithm_table(op), spec, context, context.halves).names(pass);
+        return names;
+      },
+      spec.op);
 }
 
 }  // namespace

@@ -6,13 +6,12 @@
 //
 // The results are of f32. y and dx are rounded as in on_copies.cpp, also in chunks. Compiled once, for every processor.
 
-#include "bf16_gemm.h"
-
 #include <algorithm>
 #include <memory>
 #include <numeric>
 #include <utility>
 
+#include "conv.h"
 #include "lib/backends/common/on_copies.h"
 
 namespace lamina::eigen {
@@ -54,7 +53,6 @@ void make_pairs(float* to, const From* from, const Along& along, const std::uint
       };
       const std::int64_t have_second = neighbours ? along.extent / 2 - start : e + 1 < along.extent ? count : 0;
       PairSource<From> source{.first = place(from, along, 0),
-                              .second = nullptr,
                               .second_count = std::clamp<std::int64_t>(have_second, 0, count),
                               .step = step,
                               .first_mask = place(mask, like, 0),
@@ -274,7 +272,7 @@ ConvUnit as_1x1(ConvUnit c) {
   return c;
 }
 
-std::string bf16_gemm_refusal(const ConvUnit& c, const Context& context) {
+std::string bf16_gemm_refusal(const ConvUnit& c, Pass, const Context& context) {
   if (c.values == DType::bf16 && context.set.pairs != nullptr) return {};
   return std::string("bf16_gemm is for bf16 and needs the instruction set x86-64-v4-bf16, not ") + context.set.name;
 }

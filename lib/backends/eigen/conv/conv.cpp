@@ -11,17 +11,10 @@
 
 #include "conv.h"
 
-#include "bf16_gemm.h"
 #include "conv_tail.h"
-#include "depthwise.h"
-#include "im2col_eigen.h"
-#include "lib/backends/common/algorithms.h"
-#include "winograd.h"
 
 namespace lamina::eigen {
 namespace {
-
-constexpr const char* im2col_gemm_name = "im2col_gemm";
 
 /// Places of the rule, from the first.
 struct Place {
@@ -32,13 +25,18 @@ bool takes_bf16(const Spec& spec, Pass pass) {
   return takes_plain(spec, pass) || (spec.y.dtype == DType::bf16 && has_one_type(spec));
 }
 
-/// With a batch norm folded into the convolution: its scale and bias.
-Prepared norm_fold(const ConvUnit& c, const Context&) { return {fold_bytes(c), fold_step(c)}; }
+/// Scale and bias of a folded batch norm, for algorithms that want nothing else prepared.
+Prepared norm_fold(const ConvUnit& c, const Context&) {
+  return with_type(c.dtype, [&]<class T>() {
+    return Prepared{static_cast<std::size_t>(2 * fold_room<T>(c)) * sizeof(T),
+                    step({Pass::prepare}, "fold", [c](const Args& args) { fold<T>(c, args); })};
+  });
+}
 
 template <int Tile>
-constexpr Algorithm<const Context> winograd(const char* name) {
+constexpr Algorithm<const Context> winograd() {
   return {
-      .name = name,
+      .name = winograd_name(Tile),
       .takes = takes_bf16,
       .refusal =
           [](const ConvUnit& c, Pass, const Context&) {
@@ -49,18 +47,15 @@ constexpr Algorithm<const Context> winograd(const char* name) {
       .max_error = no_guarantee,
       .lower = [](const ConvUnit& c, Pass pass, const Choice&,
                   const Context& context) { return winograd_step(c, Tile, pass, context); },
-      .prepare =
-          [](const ConvUnit& c, const Context& context) {
-            return Prepared{winograd_prepared_bytes(c, Tile, context), winograd_step(c, Tile, Pass::prepare, context)};
-          }};
+      .prepare = [](const ConvUnit& c, const Context& context) { return winograd_prepare(c, Tile, context); }};
 }
 
 constexpr Algorithm<const Context> conv_rows[] = {
-    winograd<4>(winograd_4x4_name),
-    winograd<2>(winograd_2x2_name),
+    winograd<4>(),
+    winograd<2>(),
     {.name = depthwise_name,
      .takes = takes_plain,
-     .refusal = [](const ConvUnit& c, Pass, const Context&) { return depthwise_refusal(c); },
+     .refusal = depthwise_refusal,
      .place = [](const ConvUnit& c, Pass pass,
                  const Context& context) { return depthwise_pays(c, pass, context) ? Place::ahead : Place::behind; },
      .max_error = depthwise_error,
@@ -68,7 +63,7 @@ constexpr Algorithm<const Context> conv_rows[] = {
      .prepare = norm_fold},
     {.name = bf16_gemm_name,
      .takes = [](const Spec&, Pass) { return true; },
-     .refusal = [](const ConvUnit& c, Pass, const Context& context) { return bf16_gemm_refusal(c, context); },
+     .refusal = bf16_gemm_refusal,
      .place = [](const ConvUnit& c, Pass pass,
                  const Context& context) { return bf16_gemm_pays(c, pass, context) ? Place::usual : by_name_only; },
      .max_error = [](const ConvUnit& c, Pass pass,

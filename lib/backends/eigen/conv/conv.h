@@ -23,11 +23,43 @@ Source<T> gradient_source(const ConvUnit& c, const Args& args) {
 template <class T>
 void bias_gradient(const ConvUnit&, const Args&, ThreadPool&);
 
-/// One pass of a convolution by one algorithm.
+constexpr const char* im2col_gemm_name = "im2col_gemm";
+constexpr const char* im2col_eigen_name = "im2col_eigen";
+constexpr const char* bf16_gemm_name = "bf16_gemm";
+constexpr const char* depthwise_name = "depthwise";
+constexpr const char* winograd_name(int tile) { return tile == 2 ? "winograd_2x2" : "winograd_4x4"; }
+
+/// One pass of a convolution by one algorithm. winograd_step() has tiles of 2x2 or 4x4. In inference, its forward pass
+/// of few tiles takes filters that winograd_prepare() has transformed. Its values may be in bf16 instead of f32.
 Lowered::Step direct_step(const ConvUnit&, Pass, const Choice&, const Context&);
 Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, const Choice&, const Context&);
+Lowered::Step im2col_eigen_step(const ConvUnit&, Pass, const Choice&, const Context&);
+Lowered::Step depthwise_step(const ConvUnit&, Pass, const Choice&, const Context&);
+Lowered::Step winograd_step(const ConvUnit&, int tile, Pass, const Context&);
+Prepared winograd_prepare(const ConvUnit&, int tile, const Context&);
 /// The product of im2col_gemm in f32 whose tiles multiply pairs of bf16.
 Lowered::Step im2col_gemm_on_pairs_step(const ConvUnit&, Pass, const Context&);
+
+/// A pass by bf16_gemm, and its error bound: products of pairs of bf16. `product` makes the step of a unit of f32 by
+/// the kernels InstructionSet::f32_pairs, and `product_error` gives its bound. A fully connected op is given as_1x1(),
+/// as the convolution by 1x1 of images of one pixel.
+Lowered::Step bf16_gemm_step(const ConvUnit&, Pass, const Context&,
+                             Lowered::Step (*product)(const ConvUnit&, Pass, const Context&));
+double bf16_gemm_error(const ConvUnit&, Pass, const Context&,
+                       double (*product_error)(const ConvUnit&, Pass, const Context&));
+ConvUnit as_1x1(ConvUnit);
+
+/// Why the algorithm cannot run the unit, or empty.
+std::string bf16_gemm_refusal(const ConvUnit&, Pass, const Context&);
+std::string depthwise_refusal(const ConvUnit&, Pass, const Context&);
+
+/// Whether the rule prefers products of pairs to products of f32. It does not where there is nothing to pair.
+bool bf16_gemm_pays(const ConvUnit&, Pass, const Context&);
+/// Whether `depthwise` is faster than im2col_gemm, as measured on layers of ResNeXt-50 and RegNetX-400MF: sums of a
+/// vector of filters with AVX-512, the others with AVX2.
+bool depthwise_pays(const ConvUnit&, Pass, const Context&);
+/// Whether Winograd with the larger of the tiles that are not refused is likely the fastest (docs/ops/conv.md).
+bool winograd_pays(const ConvUnit&);
 
 /// Roundings of a finished sum: a folded batch norm's scale (an addition, a root, a division) and its product, the
 /// bias, an old content.
@@ -37,8 +69,11 @@ int last_roundings(const ConvUnit&, Pass);
 /// result: n u / (1 - n u), u the unit roundoff. A worst case, not an expectation; no_bound from n u = 1.
 double error_of_roundings(double roundings, DType);
 
-/// The bounds of a convolution's passes. im2col_gemm sums in the element type, block by block, `direct` in double.
+/// The bounds of a convolution's passes. im2col_gemm sums in the element type, block by block, im2col_eigen in whatever
+/// order Eigen takes, `direct` in double.
 double im2col_gemm_error(const ConvUnit&, Pass, const Context&);
+double im2col_eigen_error(const ConvUnit&, Pass, const Context&);
+double depthwise_error(const ConvUnit&, Pass, const Context&);
 double im2col_gemm_on_pairs_error(const ConvUnit&, Pass, const Context&);
 double direct_error(const ConvUnit&, Pass, const Context&);
 

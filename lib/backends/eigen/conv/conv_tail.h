@@ -2,8 +2,10 @@
 // The tail of a forward pass, applied to its sums: a bias, then an addend, then a function. A batch norm in inference
 // is a scale and a bias for each filter, which are made when parameters change.
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -11,15 +13,9 @@
 #include "conv.h"
 #include "lib/backends/eigen/gemm/gemm.h"
 #include "lib/backends/eigen/pointwise/activation.h"
+#include "lib/backends/eigen/runtime/elements.h"
 
 namespace lamina::eigen {
-
-/// The filters of a forward pass, and the last step of their sums.
-template <class T>
-struct Filters {
-  const T* w;
-  Epilogue<T> epilogue;
-};
 
 /// The number of elements that the scale takes at the start of prepared memory: whole cache lines. The bias follows and
 /// takes as many.
@@ -45,27 +41,44 @@ struct ConvTail {
   }
 };
 
-/// The parameters. With a folded batch norm, fold() has prepared scale and bias.
+/// The last step of the sums of a forward pass. With a folded batch norm, fold() has prepared scale and bias.
 template <class T>
-Filters<T> filters_of(const ConvUnit& c, const Args& args, const ConvTail<T>& tail) {
-  Filters<T> all{args.w[0].as<T>(),
-                 {.add = c.add, .bounds = tail.bounds ? &*tail.bounds : nullptr, .activation = tail.activation.get()}};
+Epilogue<T> epilogue_of(const ConvUnit& c, const Args& args, const ConvTail<T>& tail) {
   const T* const prepared = static_cast<const T*>(args.prepared);
-  if (c.folded) all.epilogue.scale = prepared;
-  if (c.has_bias()) all.epilogue.bias = c.folded ? prepared + fold_room<T>(c) : args.w[1].as<T>();
-  return all;
+  return {.scale = c.folded ? prepared : nullptr,
+          .bias = c.folded    ? prepared + fold_room<T>(c)
+                  : c.op.bias ? args.w[1].as<T>()
+                              : nullptr,
+          .add = c.add,
+          .bounds = tail.bounds ? &*tail.bounds : nullptr,
+          .activation = tail.activation.get()};
 }
 
 /// scale[k] = norm_scale[k] / sqrt(variance[k] + epsilon) and bias[k] = (conv_bias[k] - mean[k]) * scale[k] + shift[k],
 /// computed in double. Parameters and state are the convolution's, then the batch norm's.
 template <class T>
-void fold(const ConvUnit&, const Args&);
-
-/// Prepares scale and bias, for algorithms that want nothing else prepared.
-Lowered::Step fold_step(const ConvUnit&);
-std::size_t fold_bytes(const ConvUnit&);
+void fold(const ConvUnit& c, const Args& args) {
+  const std::size_t norm = c.op.bias ? 2 : 1;  // the batch norm's first parameter
+  const T *const norm_scale = args.w[norm].as<T>(), *const shift = args.w[norm + 1].as<T>();
+  const T *const mean = args.state[0].as<T>(), *const variance = args.state[1].as<T>();
+  T* const scale = static_cast<T*>(args.prepared);
+  T* const bias = scale + fold_room<T>(c);
+  for (int k = 0; k < c.y.c; ++k) {
+    const double factor = static_cast<double>(norm_scale[k]) / std::sqrt(static_cast<double>(variance[k]) + c.epsilon);
+    const double before = c.op.bias ? static_cast<double>(args.w[1].as<T>()[k]) : 0.0;
+    scale[k] = static_cast<T>(factor);
+    bias[k] = static_cast<T>((before - static_cast<double>(mean[k])) * factor + static_cast<double>(shift[k]));
+  }
+}
 
 /// If an Add follows the convolution, copies its other operand to y. The convolution is then added to y.
-void place_addend(const ConvUnit&, const Args&, ThreadPool&);
+inline void place_addend(const ConvUnit& c, const Args& args, ThreadPool& pool) {
+  if (!c.add || same_place(args.x[1], args.y)) return;
+  const auto size = static_cast<std::int64_t>(size_of(args.y.dtype));
+  split_images(pool, c.y, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
+    const auto place = [&](const Tensor& t) { return t.as<std::byte>() + (n * t.pitch + first) * size; };
+    std::memcpy(place(args.y), place(args.x[1]), static_cast<std::size_t>((last - first) * size));
+  });
+}
 
 }  // namespace lamina::eigen

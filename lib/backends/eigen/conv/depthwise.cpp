@@ -1,16 +1,20 @@
-// Convolutions whose groups have one channel or few: forward and the data gradient.
-
-#include "depthwise.h"
+// Convolutions whose groups have one channel or few, as sums over taps along the rows of planes.
+//
+// forward           y at (p, q) = sum over taps of w[r][s] * x at the tap
+// backward_data     the same of dy; one residue of the positions of x modulo the stride after another
+// backward_params   dw[r][s] = sum over positions of dy * x at the tap: tap_gradients.h
+//
+// Taps read copies of bands of planes. The sums of a vector are those of neighbours along a row or, where a group has a
+// vector of filters (filter_sums.h), of all these filters at one position.
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
-#include "axis_taps.h"
 #include "conv_tail.h"
 #include "filter_sums.h"
-#include "lib/backends/eigen/gemm/strided.h"
 #include "lib/backends/eigen/runtime/non_temporal.h"
+#include "tap_gradients.h"
 
 namespace lamina::eigen {
 namespace {
@@ -247,43 +251,32 @@ Lowered::Step sums_step(const ConvUnit& c, Pass pass, const Context& context) {
   ThreadPool& pool = context.pool;
   Sums sums(c, pass, context.set.kernels<T>());
   const std::size_t bytes = sums.workspace_bytes(pool.threads());
-  if (pass == Pass::backward_data)
-    return step(
-        {pass}, depthwise_name,
-        [c, &pool, sums = std::move(sums)](const Args& args) {
-          if (!args.dx[0]) return;
-          sums.run({gradient_source<T>(c, args), args.w[0].as<T>(), args.dx[0], {.add = c.add_dx}}, pool,
-                   args.workspace);
-        },
-        bytes);
   return step(
       {pass}, depthwise_name,
-      [c, &pool, sums = std::move(sums), tail = ConvTail<T>(c, context.set)](const Args& args) {
-        const auto [w, epilogue] = filters_of(c, args, tail);
-        place_addend(c, args, pool);
-        sums.run({{args.x[0].as<T>(), args.x[0].pitch}, w, args.y, epilogue}, pool, args.workspace);
+      [c, data = pass == Pass::backward_data, &pool, sums = std::move(sums),
+       tail = ConvTail<T>(c, context.set)](const Args& args) {
+        const Tensor& to = data ? args.dx[0] : args.y;
+        if (!to) return;
+        if (!data) place_addend(c, args, pool);
+        const Source<T> from = data ? gradient_source<T>(c, args) : Source<T>{args.x[0].as<T>(), args.x[0].pitch};
+        const Epilogue<T> epilogue = data ? Epilogue<T>{.add = c.add_dx} : epilogue_of(c, args, tail);
+        sums.run({from, args.w[0].as<T>(), to, epilogue}, pool, args.workspace);
       },
       bytes);
 }
 
 template <class T>
 Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, const Context& context) {
-  ThreadPool& pool = context.pool;
   const MicroKernels<T>& kernels = context.set.kernels<T>();
-  if (pass == Pass::backward_params) {
-    TapGradients<T> gradients(c, kernels);
-    const std::size_t bytes = gradients.workspace_bytes(pool.threads());
-    return step(
-        {pass}, depthwise_name,
-        [&pool, gradients = std::move(gradients)](const Args& args) { gradients.run(args, pool); }, bytes);
-  }
+  if (pass == Pass::backward_params)
+    return work_step({pass}, depthwise_name, TapGradients<T>(c, context.pool.threads(), kernels), context.pool);
   if (FilterSums<T>::takes(c, pass, kernels)) return sums_step<T, FilterSums<T>>(c, pass, context);
   return sums_step<T, PlaneSums<T>>(c, pass, context);
 }
 
 }  // namespace
 
-std::string depthwise_refusal(const ConvUnit& c) {
+std::string depthwise_refusal(const ConvUnit& c, Pass, const Context&) {
   if (c.group_channels() == 1) return {};
   const std::string self = depthwise_name;
   if (c.op.groups == 1) return self + " is for several groups, or one channel";
@@ -314,7 +307,7 @@ double depthwise_error(const ConvUnit& c, Pass pass, const Context& context) {
     const auto last = static_cast<double>(last_roundings(c, pass));
     if (pass != Pass::backward_params)
       return error_of_roundings(static_cast<double>(PlaneSums<T>(c, pass, kernels).most_taps()) + last, c.dtype);
-    const auto [own, in_double] = TapGradients<T>(c, kernels).roundings();
+    const auto [own, in_double] = TapGradients<T>(c, context.pool.threads(), kernels).roundings();
     const double products = error_of_roundings(static_cast<double>(own) + 1 + last, c.dtype);
     const double totals = error_of_roundings(static_cast<double>(in_double) + last, DType::f64);
     return products + totals + products * totals;

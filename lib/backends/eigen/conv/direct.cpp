@@ -8,7 +8,6 @@
 
 #include "conv.h"
 #include "conv_tail.h"
-#include "lib/backends/eigen/gemm/strided.h"
 
 namespace lamina::eigen {
 namespace {
@@ -17,8 +16,8 @@ constexpr int row_block = 128;  // outputs of a row that are summed together
 
 template <class T>
 void forward(const ConvUnit& c, const ConvTail<T>& tail, const Args& args, ThreadPool& pool) {
-  const T* const x = args.x[0].as<T>();
-  const auto [w, epilogue] = filters_of(c, args, tail);
+  const T *const x = args.x[0].as<T>(), *const w = args.w[0].as<T>();
+  const Epilogue<T> epilogue = epilogue_of(c, args, tail);
   place_addend(c, args, pool);
   const Size size = c.op.kernel;
   pool.split(std::int64_t{c.y.n} * c.y.c, 1, [&](std::int64_t first, std::int64_t last) {

@@ -31,58 +31,24 @@ Lowered::Step forward_step(const ConvUnit& c, const Context& context, const Micr
   const std::size_t part_bytes = product.workspace_bytes();
   const std::size_t bytes = part_bytes * static_cast<std::size_t>(product.parts());
   return step(
-      {Pass::forward}, "im2col_gemm",
+      {Pass::forward}, im2col_gemm_name,
       [c, &pool, product = std::move(product), part_bytes, tail = ConvTail<T>(c, context.set)](const Args& args) {
         const std::int64_t x_group = c.group_channels() * c.x.plane(), y_group = c.group_filters() * c.y.plane();
-        const Filters<T> filters = filters_of(c, args, tail);
+        const Epilogue<T> epilogue = epilogue_of(c, args, tail);
         place_addend(c, args, pool);
         pool.run([&](int part) {
           void* const workspace = static_cast<std::byte*>(args.workspace) + static_cast<std::size_t>(part) * part_bytes;
           for (int g = 0; g < c.op.groups; ++g) {
             product.run(part,
-                        {.a = filters.w + g * product.rows() * product.depth(),
+                        {.a = args.w[0].as<T>() + g * product.rows() * product.depth(),
                          .lda = product.depth(),
                          .source = {args.x[0].as<T>() + g * x_group, args.x[0].pitch},
                          .output = {args.y.as<T>() + g * y_group, args.y.pitch, c.y.plane(), c.y.w, c.y.w, 1},
-                         .epilogue = filters.epilogue.from(g * c.group_filters()),
+                         .epilogue = epilogue.from(g * c.group_filters()),
                          .non_temporal = wants_non_temporal<T>(c.y)},
                         workspace);
           }
         });
-      },
-      bytes);
-}
-
-// ---- backward_data ----
-
-template <class T>
-Lowered::Step backward_data_step(const ConvUnit& c, ThreadPool& pool, const MicroKernels<T>& kernels) {
-  const auto step_of = [&pool](auto data) {
-    const std::size_t bytes = data.workspace_bytes();
-    return step(
-        {Pass::backward_data}, "im2col_gemm",
-        [&pool, data = std::move(data)](const Args& args) { data.run(args, pool); }, bytes);
-  };
-  if (has_few_channels(c)) return step_of(FewChannelsData<T>(c, pool.threads(), kernels));
-  return step_of(StridedDataGradient<T>(c, pool.threads(), kernels));
-}
-
-// ---- backward_params ----
-
-template <class T>
-Lowered::Step backward_params_step(const ConvUnit& c, ThreadPool& pool, const MicroKernels<T>& kernels) {
-  WeightGradientProduct<T> gradient(c, forward_columns(c), pool.threads(), kernels);
-  const std::size_t bytes = gradient.workspace_bytes();
-  return step(
-      {Pass::backward_params}, "im2col_gemm",
-      [c, &pool, gradient = std::move(gradient)](const Args& args) {
-        gradient.run(pool,
-                     {.x = {args.x[0].as<T>(), args.x[0].pitch},
-                      .dy = gradient_source<T>(c, args),
-                      .dw = args.dw.empty() ? nullptr : args.dw[0].as<T>(),
-                      .db = args.dw.size() < 2 ? nullptr : args.dw[1].as<T>(),
-                      .add = c.add_dw},
-                     args.workspace);
       },
       bytes);
 }
@@ -113,10 +79,17 @@ double error_of(const ConvUnit& c, Pass pass, int threads, const MicroKernels<T>
 
 template <class T>
 Lowered::Step pass_step(const ConvUnit& c, Pass pass, const Context& context, const MicroKernels<T>& kernels) {
+  ThreadPool& pool = context.pool;
   switch (pass) {
     case Pass::forward: return forward_step<T>(c, context, kernels);
-    case Pass::backward_params: return backward_params_step<T>(c, context.pool, kernels);
-    default: return backward_data_step<T>(c, context.pool, kernels);
+    case Pass::backward_params: {
+      WeightGradientProduct<T> gradient(c, forward_columns(c), pool.threads(), kernels);
+      return work_step({pass}, im2col_gemm_name, std::move(gradient), pool);
+    }
+    default:
+      if (!has_few_channels(c))
+        return work_step({pass}, im2col_gemm_name, StridedDataGradient<T>(c, pool.threads(), kernels), pool);
+      return work_step({pass}, im2col_gemm_name, FewChannelsData<T>(c, pool.threads(), kernels), pool);
   }
 }
 

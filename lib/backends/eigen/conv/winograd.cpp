@@ -1,8 +1,6 @@
 // Convolution by Winograd's minimal filtering: y from x; dx from dy with the filters flipped and their channels
 // exchanged; dw from x and dy.
 
-#include "winograd.h"
-
 #include <utility>
 
 #include "conv_tail.h"
@@ -63,19 +61,6 @@ bool prepares_filters(const WinogradProduct<T>& product) {
 }
 
 template <class T>
-Lowered::Step prepare_step(const ConvUnit& c, int tile, ThreadPool& pool, const MicroKernels<T>& kernels) {
-  return step({Pass::prepare}, winograd_name(tile),
-              [c, &pool, product = product_of<T>(c, tile, Pass::forward, pool.threads(), kernels)](const Args& args) {
-                if (c.folded) fold<T>(c, args);
-                if (prepares_filters(product)) {
-                  T* const prepared = static_cast<T*>(args.prepared);
-                  product.prepare(pool, args.w[0].as<T>(), c.folded ? prepared : nullptr,
-                                  prepared + 2 * fold_room<T>(c));
-                }
-              });
-}
-
-template <class T>
 Lowered::Step product_step(const ConvUnit& c, int tile, Pass pass, const Context& context,
                            const MicroKernels<T>& kernels) {
   ThreadPool& pool = context.pool;
@@ -94,7 +79,7 @@ Lowered::Step product_step(const ConvUnit& c, int tile, Pass pass, const Context
                      .prepared = prepared ? static_cast<const T*>(args.prepared) + 2 * fold_room<T>(c) : nullptr,
                      .source = data ? gradient_planes(c, args) : Planes(args.x[0]),
                      .to = Planes(to),
-                     .epilogue = data ? Epilogue<T>{.add = c.add_dx} : filters_of(c, args, tail).epilogue},
+                     .epilogue = data ? Epilogue<T>{.add = c.add_dx} : epilogue_of(c, args, tail)},
                     args.workspace);
       },
       bytes);
@@ -120,8 +105,6 @@ Lowered::Step params_step(const ConvUnit& c, int tile, ThreadPool& pool, const M
 
 }  // namespace
 
-const char* winograd_name(int tile) { return tile == 2 ? winograd_2x2_name : winograd_4x4_name; }
-
 bool winograd_pays(const ConvUnit& c) {
   const int least = c.op.kernel.h == 5 ? 16 : 24;
   return c.dtype == DType::f32 && c.group_channels() >= least && c.group_filters() >= least;
@@ -130,20 +113,26 @@ bool winograd_pays(const ConvUnit& c) {
 Lowered::Step winograd_step(const ConvUnit& c, int tile, Pass pass, const Context& context) {
   return with_type(c.dtype, [&]<class T>() {
     const MicroKernels<T>& kernels = context.set.kernels<T>();
-    switch (pass) {
-      case Pass::prepare: return prepare_step<T>(c, tile, context.pool, kernels);
-      case Pass::backward_params: return params_step<T>(c, tile, context.pool, kernels);
-      default: return product_step<T>(c, tile, pass, context, kernels);
-    }
+    if (pass == Pass::backward_params) return params_step<T>(c, tile, context.pool, kernels);
+    return product_step<T>(c, tile, pass, context, kernels);
   });
 }
 
-std::size_t winograd_prepared_bytes(const ConvUnit& c, int tile, const Context& context) {
+Prepared winograd_prepare(const ConvUnit& c, int tile, const Context& context) {
   return with_type(c.dtype, [&]<class T>() {
-    const WinogradProduct<T> product =
-        product_of<T>(c, tile, Pass::forward, context.pool.threads(), context.set.kernels<T>());
+    ThreadPool& pool = context.pool;
+    auto product = product_of<T>(c, tile, Pass::forward, pool.threads(), context.set.kernels<T>());
+    const std::int64_t fold_elements = 2 * fold_room<T>(c);
     const std::int64_t filters = prepares_filters(product) ? product.prepared_count() : 0;
-    return static_cast<std::size_t>(2 * fold_room<T>(c) + filters) * sizeof(T);
+    return Prepared{static_cast<std::size_t>(fold_elements + filters) * sizeof(T),
+                    step({Pass::prepare}, winograd_name(tile),
+                         [c, &pool, product = std::move(product), fold_elements](const Args& args) {
+                           if (c.folded) fold<T>(c, args);
+                           T* const prepared = static_cast<T*>(args.prepared);
+                           if (prepares_filters(product))
+                             product.prepare(pool, args.w[0].as<T>(), c.folded ? prepared : nullptr,
+                                             prepared + fold_elements);
+                         })};
   });
 }
 

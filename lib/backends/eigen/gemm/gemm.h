@@ -48,8 +48,8 @@ struct RowsOfA {
 /// Panels of the second factor.
 template <class T>
 struct PanelsOfB {
-  std::span<const Panel<T>> list;
-  std::int64_t ld;          ///< elements from row to row of a panel
+  std::span<const Panel<T>> list{};
+  std::int64_t ld = 0;      ///< elements from row to row of a panel
   std::int64_t offset = 0;  ///< elements from a panel's first row to the block's first row
 };
 
@@ -86,9 +86,9 @@ struct Ahead {
 template <class T>
 struct Block {
   const MicroKernels<T>* kernels;
-  std::int64_t rows, depth;
+  std::int64_t rows = 0, depth = 0;
   RowsOfA<T> a;
-  PanelsOfB<T> b;
+  PanelsOfB<T> b = {};
   PlaceOfC c;
   Epilogue<T> epilogue = {};  ///< `add`: the product is added to c
   AlongK<T> along = {};
@@ -148,8 +148,6 @@ void multiply(const Block<T>& block, const Store& store) {
   Tile<T> tile{.depth = block.depth,
                .a = block.a.data,
                .lda = block.a.ld,
-               .rows = 0,
-               .b = nullptr,
                .ldb = block.b.ld,
                .c = spill,
                .ldc = width,
@@ -206,9 +204,7 @@ void multiply(const Block<T>& block, const Store& store) {
         continue;
       }
       if (keeps && !block.along.ends) continue;
-      store(OutputTile<T>{.to = nullptr,
-                          .ldc = block.c.ld,
-                          .step = 1,
+      store(OutputTile<T>{.ldc = block.c.ld,
                           .from = tile.c,
                           .ldf = tile.ldc,
                           .rows = rows,

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "lib/backends/common/algorithms.h"
-#include "lib/backends/eigen/conv/bf16_gemm.h"
 #include "lib/backends/eigen/conv/conv_tail.h"
 #include "lib/backends/eigen/gemm/gemm.h"
 
@@ -26,16 +25,109 @@ class FullyConnectedProduct {
       : c_(c), threads_(threads), kernels_(&kernels), images_(c.x.n), features_(c.x.image()), outputs_(c.y.c) {}
 
   std::size_t workspace_bytes(Pass pass) const {
-    ScratchAllocator shared;
-    allocate_shared(pass, shared);
-    return shared.used_bytes() + static_cast<std::size_t>(threads_) * part_bytes(pass);
+    return allocated_bytes([&](auto& shared) { allocate_shared(pass, shared); }) +
+           static_cast<std::size_t>(threads_) * part_bytes(pass);
   }
 
-  double error(Pass) const;
+  /// A term is rounded once for itself, for each later term of its block, for each later block, and at the end.
+  double error(Pass pass) const {
+    const auto roundings = [](std::int64_t depth, std::int64_t block, bool last) {
+      return static_cast<double>(block + divide_up(depth, block) - 1 + (last ? 1 : 0));
+    };
+    constexpr DType dtype = std::is_same_v<T, float> ? DType::f32 : DType::f64;
+    switch (pass) {
+      case Pass::forward: return error_of_roundings(roundings(features_, feature_block(), c_.op.bias), dtype);
+      case Pass::backward_params: return error_of_roundings(roundings(images_, depth_block(images_), c_.add_dw), dtype);
+      default: return error_of_roundings(roundings(outputs_, depth_block(outputs_), c_.add_dx), dtype);
+    }
+  }
 
-  void forward(const Args& args, const ConvTail<T>& tail, ThreadPool& pool) const;
-  void backward_data(const Args& args, ThreadPool& pool) const;
-  void backward_params(const Args& args, ThreadPool& pool) const;
+  void forward(const Args& args, const ConvTail<T>& tail, ThreadPool& pool) const {
+    const Epilogue<T> epilogue = epilogue_of(c_, args, tail);
+    pool.run([&](int part) {
+      const IndexRange own = share_of(outputs_, kernels_->rows, part, threads_);
+      if (own.first == own.last) return;
+      const Buffers buffers = buffers_of(Pass::forward, part, args);
+      const std::int64_t block = feature_block(), ldb = image_width(), panel_stride = block * ldb;
+      for (std::int64_t k = 0; k < features_; k += block) {
+        const std::int64_t depth = std::min(block, features_ - k);
+        for (std::int64_t n = 0; n < images_; n += width()) {
+          T* const panel = buffers.panels + n / width() * panel_stride;
+          const std::int64_t count = std::min(width(), images_ - n);
+          if (count < ldb) std::fill(panel, panel + depth * ldb, T{0});
+          kernels_->transpose(panel, ldb, args.x[0].as<T>() + n * args.x[0].pitch + k, args.x[0].pitch, nullptr, 0,
+                              count, depth);
+        }
+        multiply(Block<T>{.kernels = kernels_,
+                          .rows = own.last - own.first,
+                          .depth = depth,
+                          .a = {args.w[0].as<T>() + own.first * features_ + k, features_},
+                          .b = {list_panels<T>(*kernels_, buffers.panels, panel_stride, padded_images(), buffers.sums,
+                                               buffers.list),
+                                ldb},
+                          .c = {padded_images()},
+                          .along = {.begins = k == 0},
+                          .ahead = {.a = true}},
+                 RowMajor<T>{buffers.sums, padded_images(), kernels_});
+      }
+      const std::int64_t count = own.last - own.first;
+      kernels_->transpose(args.y.as<T>() + own.first, args.y.pitch, buffers.sums, padded_images(), nullptr, 0, count,
+                          images_);
+      for (std::int64_t n = 0; n < images_; ++n) {
+        T* const y = args.y.as<T>() + n * args.y.pitch + own.first;
+        for (std::int64_t k = 0; epilogue.bias != nullptr && k < count; ++k) y[k] += epilogue.bias[own.first + k];
+        for (std::int64_t k = 0; k < count; ++k) y[k] = epilogue.bounded(y[k]);
+        activate(epilogue, y, 0, 1, count);
+      }
+    });
+  }
+
+  void backward_data(const Args& args, ThreadPool& pool) const {
+    const Tensor& dx = args.dx[0];
+    if (!dx) return;
+    const T* dy = args.dy.as<T>();
+    std::int64_t dy_pitch = args.dy.pitch;
+    if (c_.relu) {
+      ScratchAllocator shared(args.workspace);
+      T* const masked = allocate_shared(Pass::backward_data, shared);
+      for (std::int64_t n = 0; n < images_; ++n) {
+        const T* const y = args.y.as<T>() + n * args.y.pitch;
+        for (std::int64_t k = 0; k < outputs_; ++k) masked[n * outputs_ + k] = y[k] > 0 ? dy[n * dy_pitch + k] : T{0};
+      }
+      dy = masked;
+      dy_pitch = outputs_;
+    }
+    pool.run([&](int part) {
+      const IndexRange own = share_of(features_, width(), part, threads_);
+      if (own.first == own.last) return;
+      multiply_blocks(
+          {.kernels = kernels_, .rows = images_, .a = {dy, dy_pitch}, .c = {dx.pitch}, .epilogue = {.add = c_.add_dx}},
+          args.w[0].as<T>(), features_, outputs_, own, dx.as<T>(), buffers_of(Pass::backward_data, part, args));
+    });
+  }
+
+  void backward_params(const Args& args, ThreadPool& pool) const {
+    T* const dw = args.dw.empty() ? nullptr : args.dw[0].as<T>();
+    T* const db = args.dw.size() < 2 ? nullptr : args.dw[1].as<T>();
+    ScratchAllocator shared(args.workspace);
+    T* const dy = allocate_shared(Pass::backward_params, shared);
+    pool.run([&](int part) {
+      const IndexRange own = share_of(outputs_, kernels_->rows, part, threads_);
+      if (own.first == own.last) return;
+      kernels_->transpose(dy + own.first * images_, images_, args.dy.as<T>() + own.first, args.dy.pitch,
+                          c_.relu ? args.y.as<T>() + own.first : nullptr, args.y.pitch, images_, own.last - own.first);
+      if (db != nullptr) sum_bias(dy, own, db);
+      if (dw == nullptr) return;
+      multiply_blocks({.kernels = kernels_,
+                       .rows = own.last - own.first,
+                       .a = {dy + own.first * images_, images_},
+                       .c = {features_},
+                       .epilogue = {.add = c_.add_dw},
+                       .ahead = {.c = true}},
+                      args.x[0].as<T>(), args.x[0].pitch, images_, {0, features_}, dw + own.first * features_,
+                      buffers_of(Pass::backward_params, part, args));
+    });
+  }
 
  private:
   struct Buffers {
@@ -86,16 +178,32 @@ class FullyConnectedProduct {
     return scratch.take<T>(needed ? images_ * outputs_ : 0);
   }
   std::size_t part_bytes(Pass pass) const {
-    ScratchAllocator counter;
-    allocate(pass, counter);
-    return counter.used_bytes();
+    return allocated_bytes([&](auto& scratch) { allocate(pass, scratch); });
   }
   Buffers buffers_of(Pass pass, int part, const Args& args) const {
-    ScratchAllocator shared;
+    ScratchAllocator shared(args.workspace);
     allocate_shared(pass, shared);
-    ScratchAllocator scratch(static_cast<std::byte*>(args.workspace) + shared.used_bytes() +
-                             static_cast<std::size_t>(part) * part_bytes(pass));
-    return allocate(pass, scratch);
+    ScratchAllocator own = shared.part(part, part_bytes(pass));
+    return allocate(pass, own);
+  }
+
+  /// Backward: multiplies by these columns of a row-major b of `depth` rows, which is packed a block at a time. `block`
+  /// has the first factor and how it is multiplied, `c` is the place of column 0.
+  void multiply_blocks(Block<T> block, const T* b, std::int64_t ldb, std::int64_t depth, IndexRange columns, T* c,
+                       const Buffers& buffers) const {
+    const T* const a = block.a.data;
+    const std::int64_t most = depth_block(depth), panel_stride = most * width();
+    for (std::int64_t j = columns.first; j < columns.last; j += column_block()) {
+      const std::int64_t count = std::min(column_block(), columns.last - j);
+      for (std::int64_t k = 0; k < depth; k += most) {
+        block.depth = std::min(most, depth - k);
+        pack_rows(b + k * ldb + j, ldb, block.depth, count, panel_stride, buffers);
+        block.a.data = a + k;
+        block.b = {list_panels<T>(*kernels_, buffers.panels, panel_stride, count, c + j, buffers.list), width()};
+        block.along.begins = k == 0;
+        multiply(block, RowMajor<T>{c + j, block.c.ld, kernels_});
+      }
+    }
   }
 
   /// Packs `depth` rows of a row-major matrix, `columns` of each.
@@ -137,140 +245,6 @@ class FullyConnectedProduct {
   std::int64_t images_, features_, outputs_;
 };
 
-/// A term is rounded once for itself, for each later term of its block, for each later block, and at the end.
-template <class T>
-double FullyConnectedProduct<T>::error(Pass pass) const {
-  const auto roundings = [](std::int64_t depth, std::int64_t block, bool last) {
-    return static_cast<double>(block + divide_up(depth, block) - 1 + (last ? 1 : 0));
-  };
-  constexpr DType dtype = std::is_same_v<T, float> ? DType::f32 : DType::f64;
-  switch (pass) {
-    case Pass::forward: return error_of_roundings(roundings(features_, feature_block(), c_.op.bias), dtype);
-    case Pass::backward_params: return error_of_roundings(roundings(images_, depth_block(images_), c_.add_dw), dtype);
-    default: return error_of_roundings(roundings(outputs_, depth_block(outputs_), c_.add_dx), dtype);
-  }
-}
-
-template <class T>
-void FullyConnectedProduct<T>::forward(const Args& args, const ConvTail<T>& tail, ThreadPool& pool) const {
-  const Epilogue<T> epilogue = filters_of(c_, args, tail).epilogue;
-  pool.run([&](int part) {
-    const IndexRange own = share_of(outputs_, kernels_->rows, part, threads_);
-    if (own.first == own.last) return;
-    const Buffers buffers = buffers_of(Pass::forward, part, args);
-    const std::int64_t block = feature_block(), ldb = image_width(), panel_stride = block * ldb;
-    for (std::int64_t k = 0; k < features_; k += block) {
-      const std::int64_t depth = std::min(block, features_ - k);
-      for (std::int64_t n = 0; n < images_; n += width()) {
-        T* const panel = buffers.panels + n / width() * panel_stride;
-        const std::int64_t count = std::min(width(), images_ - n);
-        if (count < ldb) std::fill(panel, panel + depth * ldb, T{0});
-        kernels_->transpose(panel, ldb, args.x[0].as<T>() + n * args.x[0].pitch + k, args.x[0].pitch, nullptr, 0, count,
-                            depth);
-      }
-      multiply(Block<T>{.kernels = kernels_,
-                        .rows = own.last - own.first,
-                        .depth = depth,
-                        .a = {args.w[0].as<T>() + own.first * features_ + k, features_},
-                        .b = {list_panels<T>(*kernels_, buffers.panels, panel_stride, padded_images(), buffers.sums,
-                                             buffers.list),
-                              ldb},
-                        .c = {padded_images()},
-                        .along = {.begins = k == 0},
-                        .ahead = {.a = true}},
-               RowMajor<T>{buffers.sums, padded_images(), kernels_});
-    }
-    const std::int64_t count = own.last - own.first;
-    kernels_->transpose(args.y.as<T>() + own.first, args.y.pitch, buffers.sums, padded_images(), nullptr, 0, count,
-                        images_);
-    for (std::int64_t n = 0; n < images_; ++n) {
-      T* const y = args.y.as<T>() + n * args.y.pitch + own.first;
-      for (std::int64_t k = 0; epilogue.bias != nullptr && k < count; ++k) y[k] += epilogue.bias[own.first + k];
-      for (std::int64_t k = 0; k < count; ++k) y[k] = epilogue.bounded(y[k]);
-      activate(epilogue, y, 0, 1, count);
-    }
-  });
-}
-
-template <class T>
-void FullyConnectedProduct<T>::backward_data(const Args& args, ThreadPool& pool) const {
-  const Tensor& dx = args.dx[0];
-  if (!dx) return;
-  const T* dy = args.dy.as<T>();
-  std::int64_t dy_pitch = args.dy.pitch;
-  if (c_.relu) {
-    ScratchAllocator shared(args.workspace);
-    T* const masked = allocate_shared(Pass::backward_data, shared);
-    for (std::int64_t n = 0; n < images_; ++n) {
-      const T* const y = args.y.as<T>() + n * args.y.pitch;
-      for (std::int64_t k = 0; k < outputs_; ++k) masked[n * outputs_ + k] = y[k] > 0 ? dy[n * dy_pitch + k] : T{0};
-    }
-    dy = masked;
-    dy_pitch = outputs_;
-  }
-  pool.run([&](int part) {
-    const IndexRange own = share_of(features_, width(), part, threads_);
-    if (own.first == own.last) return;
-    const Buffers buffers = buffers_of(Pass::backward_data, part, args);
-    const std::int64_t block = depth_block(outputs_), panel_stride = block * width();
-    for (std::int64_t j = own.first; j < own.last; j += column_block()) {
-      const std::int64_t columns = std::min(column_block(), own.last - j);
-      for (std::int64_t k = 0; k < outputs_; k += block) {
-        const std::int64_t depth = std::min(block, outputs_ - k);
-        pack_rows(args.w[0].as<T>() + k * features_ + j, features_, depth, columns, panel_stride, buffers);
-        multiply(Block<T>{.kernels = kernels_,
-                          .rows = images_,
-                          .depth = depth,
-                          .a = {dy + k, dy_pitch},
-                          .b = {list_panels<T>(*kernels_, buffers.panels, panel_stride, columns, dx.as<T>() + j,
-                                               buffers.list),
-                                width()},
-                          .c = {dx.pitch},
-                          .epilogue = {.add = c_.add_dx},
-                          .along = {.begins = k == 0}},
-                 RowMajor<T>{dx.as<T>() + j, dx.pitch, kernels_});
-      }
-    }
-  });
-}
-
-template <class T>
-void FullyConnectedProduct<T>::backward_params(const Args& args, ThreadPool& pool) const {
-  T* const dw = args.dw.empty() ? nullptr : args.dw[0].as<T>();
-  T* const db = args.dw.size() < 2 ? nullptr : args.dw[1].as<T>();
-  ScratchAllocator shared(args.workspace);
-  T* const dy = allocate_shared(Pass::backward_params, shared);
-  pool.run([&](int part) {
-    const IndexRange own = share_of(outputs_, kernels_->rows, part, threads_);
-    if (own.first == own.last) return;
-    kernels_->transpose(dy + own.first * images_, images_, args.dy.as<T>() + own.first, args.dy.pitch,
-                        c_.relu ? args.y.as<T>() + own.first : nullptr, args.y.pitch, images_, own.last - own.first);
-    if (db != nullptr) sum_bias(dy, own, db);
-    if (dw == nullptr) return;
-    const Buffers buffers = buffers_of(Pass::backward_params, part, args);
-    const std::int64_t block = depth_block(images_), panel_stride = block * width();
-    for (std::int64_t j = 0; j < features_; j += column_block()) {
-      const std::int64_t columns = std::min(column_block(), features_ - j);
-      for (std::int64_t n = 0; n < images_; n += block) {
-        const std::int64_t depth = std::min(block, images_ - n);
-        pack_rows(args.x[0].as<T>() + n * args.x[0].pitch + j, args.x[0].pitch, depth, columns, panel_stride, buffers);
-        multiply(Block<T>{.kernels = kernels_,
-                          .rows = own.last - own.first,
-                          .depth = depth,
-                          .a = {dy + own.first * images_ + n, images_},
-                          .b = {list_panels<T>(*kernels_, buffers.panels, panel_stride, columns,
-                                               dw + own.first * features_ + j, buffers.list),
-                                width()},
-                          .c = {features_},
-                          .epilogue = {.add = c_.add_dw},
-                          .along = {.begins = n == 0},
-                          .ahead = {.c = true}},
-                 RowMajor<T>{dw + own.first * features_ + j, features_, kernels_});
-      }
-    }
-  });
-}
-
 /// The micro-kernels of a pass. With few images memory bounds the backward passes, and wide panels are faster.
 template <class T>
 const MicroKernels<T>& kernels_of(const ConvUnit& problem, Pass pass, const Context& context) {
@@ -305,7 +279,7 @@ int place_of_pairs(const ConvUnit& c, Pass pass, const Context& context) {
 constexpr Algorithm<const Context> connected_rows[] = {
     {.name = bf16_gemm_name,
      .takes = [](const Spec&, Pass) { return true; },
-     .refusal = [](const ConvUnit& c, Pass, const Context& context) { return bf16_gemm_refusal(c, context); },
+     .refusal = bf16_gemm_refusal,
      .place = place_of_pairs,
      .max_error =
          [](const ConvUnit& c, Pass pass, const Context& context) {

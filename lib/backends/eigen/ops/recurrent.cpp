@@ -8,15 +8,12 @@ namespace lamina::eigen {
 Lowered lower(const Recurrent& op, const Spec& spec, const Choice&, const Context& context) {
   Lowered unit = empty_unit(spec);
   unit.backward_reads_x[0] = true;
-  const RecurrentProblem problem{op, spec.x.at(0).shape, adds_dx(spec, 0), spec.adds_dw};
   const bool training = spec.mode == Mode::training;
   with_type(spec.y.dtype, [&]<class T>() {
     ThreadPool& pool = context.pool;
-    const RecurrentRows<T> rows(problem, pool.threads(), context.set.kernels<T>());
+    const RecurrentRows<T> rows(op, spec.x.at(0).shape, pool.threads(), context.set.kernels<T>());
     const RecurrentForward<T> forward(rows, training);
-    unit.steps.push_back(step(
-        {Pass::forward}, "direct", [forward, &pool](const Args& args) { forward.run(args, pool); },
-        forward.workspace_bytes()));
+    unit.steps.push_back(work_step({Pass::forward}, "direct", forward, pool));
     if (!training) {
       unit.prepared_bytes = forward.prepared_bytes();
       unit.steps.push_back(
@@ -24,12 +21,11 @@ Lowered lower(const Recurrent& op, const Spec& spec, const Choice&, const Contex
       return;
     }
     unit.saved_bytes = forward.saved_bytes();
-    const RecurrentBackward<T> backward(rows, problem, op.vocabulary == 0 && spec.wants_dx.at(0));
+    const RecurrentBackward<T> backward(rows, adds_dx(spec, 0), spec.adds_dw,
+                                        op.vocabulary == 0 && spec.wants_dx.at(0));
     std::vector<Pass> backward_passes = {Pass::backward_params};
     if (op.vocabulary == 0) backward_passes.push_back(Pass::backward_data);
-    unit.steps.push_back(step(
-        std::move(backward_passes), "direct", [backward, &pool](const Args& args) { backward.run(args, pool); },
-        backward.workspace_bytes()));
+    unit.steps.push_back(work_step(std::move(backward_passes), "direct", backward, pool));
   });
   return unit;
 }

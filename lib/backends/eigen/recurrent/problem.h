@@ -15,22 +15,16 @@
 
 namespace lamina::eigen {
 
-struct RecurrentProblem {
-  Recurrent op;
-  Shape x;
-  bool add_dx, add_dw;
-};
-
 template <class T>
 struct RecurrentRows {
-  RecurrentRows(const RecurrentProblem& p, int thread_count, const MicroKernels<T>& k)
+  RecurrentRows(const Recurrent& its, const Shape& x, int thread_count, const MicroKernels<T>& k)
       : kernels(&k),
-        op(p.op),
+        op(its),
         threads(thread_count),
-        images(p.x.n),
-        steps(p.x.h),
-        channels(p.op.vocabulary == 0 ? p.x.c : 0),
-        hidden(p.op.hidden),
+        images(x.n),
+        steps(x.h),
+        channels(op.vocabulary == 0 ? x.c : 0),
+        hidden(op.hidden),
         width(round_up(hidden, k.lanes)),
         x_width(round_up(channels, k.lanes)),
         x_ld(apart(x_width)),
@@ -81,16 +75,18 @@ std::int64_t id_at(const RecurrentRows<T>& rows, const Tensor& x, std::int64_t i
 /// The right side of a product: consecutive packed panels, or rows in place.
 template <class T>
 struct RightSide {
-  const T* data;
-  std::int64_t columns;  ///< columns, in whole vectors
-  std::int64_t ld;       ///< elements from row to row
-  std::int64_t panel;    ///< elements from panel to panel; 0: in place
+  T* data = nullptr;
+  std::int64_t columns = 0;  ///< columns, in whole vectors
+  std::int64_t ld = 0;       ///< elements from row to row
+  std::int64_t panel = 0;    ///< elements from panel to panel; 0: in place
 };
 
-/// Elements of the packed panels of a matrix.
+/// Takes memory for the packed panels of a matrix.
 template <class T>
-std::int64_t packed_elements(std::int64_t depth, std::int64_t columns, const MicroKernels<T>& kernels) {
-  return divide_up(columns, kernels.width()) * depth * kernels.width();
+RightSide<T> take_panels(std::int64_t depth, std::int64_t columns, const MicroKernels<T>& kernels,
+                         ScratchAllocator& scratch) {
+  const std::int64_t width = kernels.width(), panel = depth * width;
+  return {scratch.take<T>(divide_up(columns, width) * panel), columns, width, panel};
 }
 
 /// c = a * b, or c += a * b: rows of a in place, c with room for whole vectors. `block` rows of a panel of b stay in

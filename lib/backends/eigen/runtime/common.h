@@ -2,6 +2,7 @@
 // Shared by the files of this backend: the thread pool, dispatch on element types, the ops.
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "instruction_set.h"
@@ -29,6 +30,14 @@ decltype(auto) with_type(DType dtype, Function&& function) {
     default: break;
   }
   throw Unsupported("eigen: no " + std::string(to_string(dtype)) + "; it computes in f32 and f64");
+}
+
+/// A step that calls work.run(args, pool), in a workspace of work.workspace_bytes().
+template <class Work>
+Lowered::Step work_step(std::vector<Pass> passes, const char* algorithm, Work work, ThreadPool& pool) {
+  const std::size_t bytes = work.workspace_bytes();
+  return step(
+      std::move(passes), algorithm, [&pool, work = std::move(work)](const Args& args) { work.run(args, pool); }, bytes);
 }
 
 // One function per op, in the file of the op's name or kind: pointwise.cpp, moves.cpp. `spec.op` holds the op; the

@@ -16,34 +16,30 @@ namespace {
 
 #if defined(LAMINA_WITH_X86_64_V4)
 /// The set x86-64-v4 with products of bf16 pairs.
-class BF16Set {
- public:
-  BF16Set(const char* name, const PairKernels& pairs) : products_(instruction_set_x86_64_v4.f32) {
+struct BF16Set {
+  BF16Set(const char* name, const PairKernels& pairs) {
     for (int half = 0; half < 2; ++half) {
-      std::ranges::copy(pairs.tile[half], products_.tile[half]);
-      std::ranges::copy(pairs.non_temporal_tile[half], products_.non_temporal_tile[half]);
+      std::ranges::copy(pairs.tile[half], products.tile[half]);
+      std::ranges::copy(pairs.non_temporal_tile[half], products.non_temporal_tile[half]);
     }
-    products_.few_columns = nullptr;
-    set_.name = name;
-    set_.pairs = &pairs;
-    set_.f32_pairs = &products_;
+    products.few_columns = nullptr;
+    set.name = name;
+    set.pairs = &pairs;
+    set.f32_pairs = &products;
   }
   BF16Set(const BF16Set&) = delete;
 
-  const InstructionSet& set() const { return set_; }
-
- private:
-  MicroKernels<float> products_;
-  InstructionSet set_ = instruction_set_x86_64_v4;
+  MicroKernels<float> products = instruction_set_x86_64_v4.f32;
+  InstructionSet set = instruction_set_x86_64_v4;
 };
 
 const InstructionSet& bf16_set() {
   static const BF16Set with("x86-64-v4-bf16", pair_kernels_avx512_bf16);
-  return with.set();
+  return with.set;
 }
 const InstructionSet& twin_of_bf16_set() {
   static const BF16Set with("x86-64-v4-bf16-twin", pair_kernels_plain);
-  return with.set();
+  return with.set;
 }
 #endif
 

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "lamina/backend.h"
@@ -39,27 +40,15 @@ struct InstructionSet {
 
   template <class T>
   const MicroKernels<T>& kernels() const {
-    if constexpr (sizeof(T) == sizeof(float)) {
-      return f32;
-    } else {
-      return f64;
-    }
+    return std::get<const MicroKernels<T>&>(std::tie(f32, f64));
   }
   template <class T>
   const MicroKernels<T>& kernels_6x2() const {
-    if constexpr (sizeof(T) == sizeof(float)) {
-      return f32_6x2;
-    } else {
-      return f64_6x2;
-    }
+    return std::get<const MicroKernels<T>&>(std::tie(f32_6x2, f64_6x2));
   }
   template <class T>
   const RegisterSums<T>& sums() const {
-    if constexpr (sizeof(T) == sizeof(float)) {
-      return sums_f32;
-    } else {
-      return sums_f64;
-    }
+    return std::get<const RegisterSums<T>&>(std::tie(sums_f32, sums_f64));
   }
 };
 

@@ -78,11 +78,14 @@ std::int64_t panel_width(std::int64_t channels, const MicroKernels<T>& kernels) 
 /// Panels for vectors of channels: the place of a vector, and a list of the panels for products.
 class ChannelPanels {
  public:
-  /// Up to `most` vectors of `lanes` channels in each; `stride` elements from panel to panel.
-  ChannelPanels(std::int64_t vectors, std::int64_t most, std::int64_t lanes, std::int64_t stride)
-      : vectors_(vectors), most_(most), lanes_(lanes), stride_(stride) {
+  /// Up to `width` channels in each, in vectors of `lanes`; `stride` elements from panel to panel.
+  ChannelPanels(IndexRange channels, std::int64_t width, std::int64_t lanes, std::int64_t stride)
+      : vectors_(divide_up(channels.last - channels.first, lanes)),
+        most_(width / lanes),
+        lanes_(lanes),
+        stride_(stride) {
     // The last two panels are narrower if one vector alone would be left.
-    narrow_ = most > 2 && vectors > most && vectors % most == 1 ? vectors - most - 1 : vectors;
+    narrow_ = most_ > 2 && vectors_ > most_ && vectors_ % most_ == 1 ? vectors_ - most_ - 1 : vectors_;
   }
 
   /// Elements from the first row of the first panel to the first row of this vector.
@@ -156,54 +159,52 @@ struct Planes {
   }
 };
 
-/// Pixels from planes, and planes from pixels.
-template <class T, class E>
-void stage(const WinogradKernels<T>& kernels, T* pixels, const PixelWindow<E>& window) {
-  if constexpr (std::is_same_v<T, E>) {
-    kernels.stage(pixels, window);
-  } else {
-    kernels.stage_bf16(pixels, window);
-  }
+/// Windows of planes: a patch of the source, or a tile of the result, for each tile of a span.
+struct TileWindows {
+  int h, w;          ///< extents of a plane
+  int pad_h, pad_w;  ///< rows and columns from the first output to the window's first element
+  int rows, tile;    ///< extent of the patch or the tile; columns from one to the next
+};
+inline TileWindows input_windows(const WinogradExtents& e, int tile) {
+  return {e.in_h, e.in_w, e.pad_h, e.pad_w, tile + e.taps - 1, tile};
 }
-template <class T, class E>
-void unstage(const WinogradKernels<T>& kernels, const T* pixels, const PixelWindow<E>& window, bool add,
-             const Bounds<T>* bounds) {
-  if constexpr (std::is_same_v<T, E>) {
-    kernels.unstage(pixels, window, add, bounds);
-  } else {
-    kernels.unstage_bf16(pixels, window, add, bounds);
-  }
-}
+inline TileWindows output_windows(const WinogradExtents& e, int tile) { return {e.out_h, e.out_w, 0, 0, tile, tile}; }
 
-/// Elements from a span's window at `channel`, one of [first, last), to the next window that is staged: of the next
-/// channels or, after the last of them, of the next span. 0: none.
-template <class T>
-std::int64_t to_next_window(const TileSpans& spans, std::int64_t i, const Source<T>& source, std::int64_t channel,
-                            std::int64_t first, std::int64_t last, int lanes, int plane_h, int plane_w) {
-  const std::int64_t plane = std::int64_t{plane_h} * plane_w;
-  if (channel + lanes < last) return lanes * plane;
-  if (i + 1 == spans.count()) return 0;
-  const TileSpan here = spans[i], next = spans[i + 1];
-  return (next.image - here.image) * source.pitch + std::int64_t{next.h - here.h} * plane_w + (next.w - here.w) -
-         (channel - first) * plane;
-}
-
-/// The `lanes` channels from `channel` on of a window of an image; h and w are its first row and column.
-template <class T>
-PixelWindow<T> window_of(const Source<T>& source, std::int64_t image, std::int64_t channel, std::int64_t channels,
-                         int lanes, int plane_h, int plane_w, int h, int w, int rows, std::int64_t cols) {
-  const std::int64_t plane = std::int64_t{plane_h} * plane_w;
-  const std::int64_t at = channel * plane;
-  return {.data = const_cast<T*>(source.data) + image * source.pitch + at,
-          .mask = source.mask == nullptr ? nullptr : source.mask + image * source.mask_pitch + at,
-          .plane = plane,
-          .channels = static_cast<int>(std::min<std::int64_t>(lanes, channels - channel)),
-          .h = plane_h,
-          .w = plane_w,
-          .first_h = h,
-          .first_w = w,
-          .rows = rows,
-          .cols = static_cast<int>(cols)};
+/// Calls work(window, channel, tile, tiles) for the windows of `lanes` channels after each other, span by span: `tile`
+/// is the number of tiles in the spans before. A window prefetches the next one: of the next channels or, after the
+/// last of them, of the next span.
+template <class T, class Work>
+void for_each_window(const Planes& planes, const TileWindows& its, const TileSpans& spans, IndexRange range,
+                     IndexRange channels, int lanes, const Work& work) {
+  const std::int64_t plane = std::int64_t{its.h} * its.w;
+  planes.visit<T>([&]<class E>(const Source<E>& source) {
+    for (std::int64_t i = range.first, tile = 0; i < range.last; ++i) {
+      const TileSpan span = spans[i], next = i + 1 == spans.count() ? span : spans[i + 1];
+      const std::int64_t to_next_span =
+          (next.image - span.image) * source.pitch + std::int64_t{next.h - span.h} * its.w + (next.w - span.w);
+      for (std::int64_t channel = channels.first; channel < channels.last; channel += lanes) {
+        const std::int64_t at = channel * plane;
+        PixelWindow<E> window{
+            .data = const_cast<E*>(source.data) + span.image * source.pitch + at,
+            .mask = source.mask == nullptr ? nullptr : source.mask + span.image * source.mask_pitch + at,
+            .plane = plane,
+            .channels = static_cast<int>(std::min<std::int64_t>(lanes, channels.last - channel)),
+            .h = its.h,
+            .w = its.w,
+            .first_h = span.h - its.pad_h,
+            .first_w = span.w - its.pad_w,
+            .rows = its.rows,
+            .cols = static_cast<int>((span.tiles - 1) * its.tile) + its.rows};
+        if (channel + lanes < channels.last) {
+          window.prefetch = lanes * plane;
+        } else if (i + 1 < spans.count()) {
+          window.prefetch = to_next_span - (channel - channels.first) * plane;
+        }
+        work(window, channel, tile, span.tiles);
+      }
+      tile += span.tiles;
+    }
+  });
 }
 
 }  // namespace lamina::eigen
