@@ -207,7 +207,7 @@ TEST_CASE("the memory of a batch is used again") {
     loader.start(number);
     while (const Batch* batch = loader.next()) {
       const float* const at = batch->x.data();
-      if (std::find(places.begin(), places.end(), at) == places.end()) places.push_back(at);
+      if (std::ranges::find(places, at) == places.end()) places.push_back(at);
     }
   }
   CHECK(places.size() == (threads == 0 ? 1 : 3));

@@ -209,7 +209,7 @@ TEST_CASE("a one-hot text has a channel for each character") {
 TEST_CASE("an epoch's order has every sample once, and is a function of seed and epoch") {
   const std::vector<std::uint32_t> order = shuffled(1000, 3, 5);
   std::vector<std::uint32_t> sorted = order;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   std::vector<std::uint32_t> all(1000);
   std::iota(all.begin(), all.end(), 0U);
   CHECK(sorted == all);

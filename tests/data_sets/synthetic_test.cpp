@@ -36,8 +36,7 @@ std::vector<std::vector<double>> templates(GlyphOptions options) {
 /// The level nearest to a mean of many bytes: levels are at least 16 apart, and means are off by 16 / sqrt(100).
 double level_near(double mean) {
   const std::array levels = {64.0, 80.0, 96.0, 144.0, 160.0, 192.0};
-  return *std::min_element(levels.begin(), levels.end(),
-                           [&](double a, double b) { return std::abs(a - mean) < std::abs(b - mean); });
+  return *std::ranges::min_element(levels, [&](double a, double b) { return std::abs(a - mean) < std::abs(b - mean); });
 }
 
 double normal_cdf(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
@@ -58,7 +57,7 @@ class Promises {
       if (value > 0) entropy -= value * std::log(value);
       squares += value * value;
     }
-    const auto best = static_cast<std::size_t>(std::max_element(p.begin(), p.end()) - p.begin());
+    const auto best = static_cast<std::size_t>(std::ranges::max_element(p) - p.begin());
     right_.add((best == label ? 1 : 0) - p[best]);
     loss_.add(-std::log(p[label]) - entropy);
     own_.add(p[label] - squares);
@@ -113,7 +112,7 @@ TEST_CASE("a glyph's posterior agrees with brute force over all classes, places 
         logs.push_back(log);
       }
     }
-    const double largest = *std::max_element(logs.begin(), logs.end());
+    const double largest = *std::ranges::max_element(logs);
     std::vector<double> p(glyphs.size());
     for (std::size_t k = 0; k < logs.size(); ++k) p[k / 9] += std::exp(logs[k] - largest);
     const double total = std::accumulate(p.begin(), p.end(), 0.0);

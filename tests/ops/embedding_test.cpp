@@ -34,8 +34,7 @@ TEST_CASE("embedding, by hand") {
 }
 
 TEST_CASE("embedding, by hand: one id per image") {
-  const Case c{"", table(3, 2), {{3, 1, 1, 1}}};
-  check_example(c, {{{1, 1, 0}}, {{1, 2, 3, 4, 5, 6}}, {}, {10, 20, 1, 2, 7, 8}},
+  check_example({"", table(3, 2), {{3, 1, 1, 1}}}, {{{1, 1, 0}}, {{1, 2, 3, 4, 5, 6}}, {}, {10, 20, 1, 2, 7, 8}},
                 {{3, 4, 3, 4, 1, 2}, {}, {{7, 8, 11, 22, 0, 0}}});
 }
 

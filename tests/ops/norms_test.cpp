@@ -34,21 +34,19 @@ constexpr double xh = 0.75;
 }  // namespace
 
 TEST_CASE("group norm, by hand: an image and a group at a time") {
-  const Case c{"", GroupNorm{.groups = 2, .epsilon = 7}, {{1, 2, 1, 2}}};
   // g = scale dy = {2 * 3, 2 * 1}; dx = (g - mean of g - xh * mean of g xh) / 4. The second group is constant.
   const double mean = 4, product = (6 * -xh + 2 * xh) / 2;
   check_example(
-      c, {{{2, 8, 5, 5}}, {{2, 3}, {1, -1}}, {}, {3, 1, 1, 2}},
+      {"", GroupNorm{.groups = 2, .epsilon = 7}, {{1, 2, 1, 2}}}, {{{2, 8, 5, 5}}, {{2, 3}, {1, -1}}, {}, {3, 1, 1, 2}},
       {{1 - 2 * xh, 1 + 2 * xh, -1, -1},
        {{(6 - mean + xh * product) / 4, (2 - mean - xh * product) / 4, -1.5 / std::sqrt(7.0), 1.5 / std::sqrt(7.0)}},
        {{-2 * xh, 0}, {4, 3}}});
 }
 
 TEST_CASE("layer norm, by hand: the channels of a pixel") {
-  const Case c{"", LayerNorm{.epsilon = 7}, {{1, 2, 1, 2}}};
   // The pixels are {2, 8} and {8, 2}. The first has g = {2 * 3, 3 * 1}, the second none.
   const double mean = 4.5, product = (6 * -xh + 3 * xh) / 2;
-  check_example(c, {{{2, 8, 8, 2}}, {{2, 3}, {1, -1}}, {}, {3, 0, 1, 0}},
+  check_example({"", LayerNorm{.epsilon = 7}, {{1, 2, 1, 2}}}, {{{2, 8, 8, 2}}, {{2, 3}, {1, -1}}, {}, {3, 0, 1, 0}},
                 {{1 - 2 * xh, 1 + 2 * xh, -1 + 3 * xh, -1 - 3 * xh},
                  {{(6 - mean + xh * product) / 4, 0, (3 - mean - xh * product) / 4, 0}},
                  {{-3 * xh, xh}, {3, 1}}});

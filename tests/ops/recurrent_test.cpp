@@ -70,10 +70,9 @@ TEST_CASE("an LSTM whose gates are open sums its inputs, by hand") {
 TEST_CASE("an LSTM's recurrent weights take h of the step before, by hand") {
   // x is 0. Without recurrent weights i = f = o = 1/2 and g = tanh(2): c1 = g / 2, h1 = tanh(c1) / 2. The gate g of the
   // second step has 2 + 3 h1: c2 = c1 / 2 + tanh(2 + 3 h1) / 2.
-  const Case c{"", Recurrent{.hidden = 1}, {{1, 1, 2, 1}}};
   const double c1 = std::tanh(2.0) / 2, h1 = std::tanh(c1) / 2, c2 = c1 / 2 + std::tanh(2 + 3 * h1) / 2;
   const Feed feed{{{0, 0}}, {{5, 6, 7, 8}, {0, 0, 3, 0}, {0, 0, 2, 0}}, {}, {0, 0}};
-  check_example(c, feed, {{h1, std::tanh(c2) / 2}});
+  check_example({"", Recurrent{.hidden = 1}, {{1, 1, 2, 1}}}, feed, {{h1, std::tanh(c2) / 2}});
 }
 
 TEST_CASE("an LSTM's gates have the order i, f, g, o, by hand") {
@@ -94,10 +93,9 @@ TEST_CASE("a GRU's z divides h between n and h of the step before, by hand") {
 
 TEST_CASE("a GRU's r multiplies what h makes with its bias, by hand") {
   // x is 0, r = z = 1/2: n1 = tanh(1 + 2 / 2), h1 = n1 / 2, n2 = tanh(1 + (3 h1 + 2) / 2), h2 = n2 / 2 + h1 / 2.
-  const Case c{"", Recurrent{.hidden = 1, .cell = gru_cell}, {{1, 1, 2, 1}}};
   const double h1 = std::tanh(2.0) / 2, n2 = std::tanh(1 + (3 * h1 + 2) / 2);
   const Feed feed{{{0, 0}}, {{5, 6, 7}, {0, 0, 3}, {0, 0, 1, 2}}, {}, {0, 0}};
-  check_example(c, feed, {{h1, n2 / 2 + h1 / 2}});
+  check_example({"", Recurrent{.hidden = 1, .cell = gru_cell}, {{1, 1, 2, 1}}}, feed, {{h1, n2 / 2 + h1 / 2}});
 }
 
 TEST_CASE("a GRU's gates have the order r, z, n, m, by hand") {

@@ -35,15 +35,13 @@ TEST_CASE("softmax, by hand") {
   // e^0 and e^ln(3) give the probabilities 1/4 and 3/4. dx = y (dy - sum of y dy), and the sum is 1.
   check_example({"", Softmax{}, {{1, 2, 1, 1}}}, {{{0, std::log(3.0)}}, {}, {}, {4, 0}},
                 {{0.25, 0.75}, {{0.75, -0.75}}});
-  const Case equal{"", Softmax{}, {{1, 4, 1, 1}}};
-  check_example(equal, {{{7, 7, 7, 7}}, {}, {}, {4, 0, 0, 8}},
+  check_example({"", Softmax{}, {{1, 4, 1, 1}}}, {{{7, 7, 7, 7}}, {}, {}, {4, 0, 0, 8}},
                 {{0.25, 0.25, 0.25, 0.25}, {{0.25, -0.75, -0.75, 1.25}}});
 }
 
 TEST_CASE("softmax, by hand: over channels, not over places") {
-  const Case c{"", Softmax{}, {{1, 2, 1, 2}}};
   const double a = 1 / (1 + std::exp(2.0)), b = 1 / (1 + std::exp(-4.0));
-  check_example(c, {{{1, 4, 3, 0}}}, {{a, b, 1 - a, 1 - b}});
+  check_example({"", Softmax{}, {{1, 2, 1, 2}}}, {{{1, 4, 3, 0}}}, {{a, b, 1 - a, 1 - b}});
 }
 
 TEST_CASE("softmax, by hand: along rows and along columns") {

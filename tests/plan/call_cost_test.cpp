@@ -138,8 +138,8 @@ TEST_CASE("the calls of a plan publish their unit's spec, and cost no more than 
     for (const Plan* plan : {&fused, &apart})
       for (const Call& call : plan->calls()) {
         REQUIRE(call.spec != nullptr);
-        const auto unit = std::find_if(units.begin(), units.end(),
-                                       [&](const PlannedUnit& planned) { return planned.nodes == call.nodes; });
+        const auto unit =
+            std::ranges::find_if(units, [&](const PlannedUnit& planned) { return planned.nodes == call.nodes; });
         if (plan == &fused) REQUIRE(unit != units.end());
         if (plan == &fused) CHECK(*call.spec == unit->spec);
         CHECK(call.spec->tail.size() + 1 == call.nodes.size());

@@ -39,8 +39,8 @@ Algorithms last_of_convolutions(Backend& backend) {
 
 /// A library's transforms have larger errors, without a known bound.
 double tolerance(const Plan& plan) {
-  const bool transforms = std::any_of(plan.calls().begin(), plan.calls().end(),
-                                      [](const Call& call) { return is_unbounded(call.algorithm); });
+  const bool transforms =
+      std::ranges::any_of(plan.calls(), [](const Call& call) { return is_unbounded(call.algorithm); });
   return transforms ? 1e-2 : 1e-4;
 }
 

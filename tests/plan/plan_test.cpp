@@ -56,7 +56,7 @@ void check_same_values(const Values& a, const Values& b) {
 Options repeatable() { return {.dtype = DType::f64, .choice = {.deterministic = true}}; }
 
 bool runs(const Plan& plan, std::string_view node) {
-  return std::any_of(plan.calls().begin(), plan.calls().end(), [&](const Call& call) {
+  return std::ranges::any_of(plan.calls(), [&](const Call& call) {
     return plan.graph().nodes()[static_cast<std::size_t>(call.nodes.back())].name == node;
   });
 }

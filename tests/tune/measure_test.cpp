@@ -49,7 +49,7 @@ Algorithms taken_by(RaceBackend& backend, const Choice& choice = {.measure = tru
 Algorithms all(const char* name) { return {name, name, name}; }
 
 int count(const RaceBackend& backend, const std::string& what) {
-  return static_cast<int>(std::count(backend.log.begin(), backend.log.end(), what));
+  return static_cast<int>(std::ranges::count(backend.log, what));
 }
 
 Rounds rounds(const std::function<double(int)>& seconds) {

@@ -81,8 +81,7 @@ Algorithms algorithms_of(const Spec& spec, const Choice& choice) {
 }
 
 bool any_winograd(const Algorithms& algorithms) {
-  return std::any_of(algorithms.begin(), algorithms.end(),
-                     [](const std::string& name) { return winograd_named(name).has_value(); });
+  return std::ranges::any_of(algorithms, [](const std::string& name) { return winograd_named(name).has_value(); });
 }
 
 /// The bounds of one case and feed for all algorithms.
@@ -134,7 +133,7 @@ Result compare(const Spec& spec, const Choice& choice, const Feed& feed, const R
   const Algorithms taken = algorithms_of(spec, choice);
   const Bounds& bounds = all_bounds.by(taken);
   Result got = run_unit(backend(), spec, choice, feed, sharing);
-  if (std::any_of(taken.begin(), taken.end(), is_unbounded)) return got;
+  if (std::ranges::any_of(taken, is_unbounded)) return got;
   const double eps = epsilon(spec.y.dtype);
   check_close("y", got.y, want.y, with_rounded_weights(taken[0], with_library_rounding(spec, bounds.y, 3)), eps, {},
               spec.y.dtype);
@@ -316,7 +315,7 @@ void check_integers(const Case& c, std::uint64_t key) {
       const Spec& spec = *made;
       for (const Choice& choice : choices(spec)) {
         const Algorithms taken = algorithms_of(spec, choice);
-        if (any_winograd(taken) || std::any_of(taken.begin(), taken.end(), is_unbounded))
+        if (any_winograd(taken) || std::ranges::any_of(taken, is_unbounded))
           continue;  // its transforms divide, so they are not exact
         INFO(to_string(conditions) << " by " << to_string(choice));
         unless_refused_while_running([&] {

@@ -176,8 +176,8 @@ class Run {
   }
 
   void check_recompute(const Values& first) {
-    const bool offered = std::any_of(lowered_.steps.begin(), lowered_.steps.end(),
-                                     [](const Lowered::Step& step) { return step.covers(Pass::recompute); });
+    const bool offered =
+        std::ranges::any_of(lowered_.steps, [](const Lowered::Step& step) { return step.covers(Pass::recompute); });
     if (!offered) return;
     std::vector<Values> state_before, state_after;
     read(state_before, state_);
