@@ -38,7 +38,7 @@ bool padded_squares(NodeContext&, const Extents& before, const Extents& after, d
 bool squares_and_number(NodeContext&, std::size_t at);  ///< Mul, Add or Pow with a constant, which is operand `at`
 /// arithmetic.cpp: a function of the first two operands, of its result and the third, and so on. All are computed.
 void join_all(NodeContext&, BinaryFunction);
-// gelu.cpp: GELU in parts, of which the node is the first. The input is x. Imports it and returns true, or does
+// elementwise.cpp: GELU in parts, of which the node is the first. The input is x. Imports it and returns true, or does
 // nothing and returns false.
 bool takes_gelu(NodeContext&, std::size_t input);
 // channels.cpp

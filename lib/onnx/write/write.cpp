@@ -115,38 +115,32 @@ class Exporter {
     emit("LRN", {image(0)}, {{"size", op.size}, {"alpha", op.alpha}, {"beta", op.beta}, {"bias", op.k}});
   }
 
-  void operator()(const Dropout& op) {
-    const std::string ratio = add_number(".ratio", op.rate);
-    emit("Dropout", {same(0), ratio});
-  }
+  void operator()(const Dropout& op) { emit("Dropout", {same(0), add_number(".ratio", op.rate)}); }
 
   void operator()(const Relu&) { emit("Relu", {same(0)}); }
   void operator()(const Pointwise& op) {
-    std::vector<std::string> x = {same(0)};
+    const std::string x = same(0);
     switch (op.function) {
-      case Function::sigmoid: return emit("Sigmoid", x);
-      case Function::tanh: return emit("Tanh", x);
-      case Function::clip:
-        x.push_back(add_number(".low", op.a));
-        x.push_back(add_number(".high", op.b));
-        return emit("Clip", x);
-      case Function::hard_sigmoid: return emit("HardSigmoid", x, {{"alpha", op.a}, {"beta", op.b}});
-      case Function::hard_swish: return emit("HardSwish", x);
-      case Function::silu: x.push_back(part("Sigmoid", ".sigmoid", x)); return emit("Mul", x);
-      case Function::leaky_relu: return emit("LeakyRelu", x, {{"alpha", op.a}});
+      case Function::sigmoid: return emit("Sigmoid", {x});
+      case Function::tanh: return emit("Tanh", {x});
+      case Function::clip: return emit("Clip", {x, add_number(".low", op.a), add_number(".high", op.b)});
+      case Function::hard_sigmoid: return emit("HardSigmoid", {x}, {{"alpha", op.a}, {"beta", op.b}});
+      case Function::hard_swish: return emit("HardSwish", {x});
+      case Function::silu: return emit("Mul", {x, part("Sigmoid", ".sigmoid", {x})});
+      case Function::leaky_relu: return emit("LeakyRelu", {x}, {{"alpha", op.a}});
       case Function::elu:
-        if (op.b == 1) return emit("Elu", x, {{"alpha", op.a}});
-        return emit("Selu", x, {{"alpha", op.a}, {"gamma", op.b}});
-      case Function::celu: return emit("Celu", x, {{"alpha", op.a}});
-      case Function::gelu: return emit("Gelu", x);
-      case Function::gelu_tanh: return emit("Gelu", x, {{"approximate", std::string("tanh")}});
-      case Function::softplus: return emit("Softplus", x);
-      case Function::mish: return emit("Mish", x);
-      case Function::exp: return emit("Exp", x);
-      case Function::log: return emit("Log", x);
-      case Function::sqrt: return emit("Sqrt", x);
-      case Function::abs: return emit("Abs", x);
-      case Function::pow: x.push_back(add_number(".exponent", op.a)); return emit("Pow", x);
+        if (op.b == 1) return emit("Elu", {x}, {{"alpha", op.a}});
+        return emit("Selu", {x}, {{"alpha", op.a}, {"gamma", op.b}});
+      case Function::celu: return emit("Celu", {x}, {{"alpha", op.a}});
+      case Function::gelu: return emit("Gelu", {x});
+      case Function::gelu_tanh: return emit("Gelu", {x}, {{"approximate", std::string("tanh")}});
+      case Function::softplus: return emit("Softplus", {x});
+      case Function::mish: return emit("Mish", {x});
+      case Function::exp: return emit("Exp", {x});
+      case Function::log: return emit("Log", {x});
+      case Function::sqrt: return emit("Sqrt", {x});
+      case Function::abs: return emit("Abs", {x});
+      case Function::pow: return emit("Pow", {x, add_number(".exponent", op.a)});
     }
   }
   void operator()(const Softmax& op) {
@@ -158,8 +152,7 @@ class Exporter {
     for (const auto& [along, axis] : {std::pair(op.channels, 1), {op.rows, 2}, {op.columns, 3}})
       if (along) axes.push_back(axis);
     constexpr const char* names[] = {"ReduceMean", "ReduceSum", "ReduceMax"};
-    const std::string x = image(0);
-    emit(names[static_cast<int>(op.by)], {x, add_integers(".axes", axes)});
+    emit(names[static_cast<int>(op.by)], {image(0), add_integers(".axes", axes)});
   }
 
   void operator()(const Add&) {
@@ -172,17 +165,13 @@ class Exporter {
   }
   void operator()(const ScaleShift& op) {
     const std::string x = same(0), scaled = beside(".scaled");
-    Extents extents;
-    if (op.by_channel) extents = {node_->shape.c};
-    if (op.by_channel && !matrix_[id_]) extents.insert(extents.end(), {1, 1});
+    const Extents extents = op.by_channel ? of_channels() : Extents{};
     out_.add({"Mul", node_->name, {x, parameter("scale", extents)}, scaled});
     out_.add({"Add", scaled, {scaled, parameter("shift", extents)}, node_->name});
   }
   void operator()(const PRelu& op) {
     const std::string x = same(0);
-    Extents extents = {node_->params[0].c};
-    if (op.by_channel && !matrix_[id_]) extents.insert(extents.end(), {1, 1});
-    emit("PRelu", {x, parameter("weight", extents)});
+    emit("PRelu", {x, parameter("weight", op.by_channel ? of_channels() : Extents{1})});
   }
   void operator()(const Pad& op) {
     const std::string pads = add_integers(
@@ -281,6 +270,9 @@ class Exporter {
     matrix_[id_] = matrix_[input(i)];
     return graph_.nodes()[input(i)].name;
   }
+
+  /// The extents of numbers for each channel of the result.
+  Extents of_channels() const { return matrix_[id_] ? Extents{node_->shape.c} : Extents{node_->shape.c, 1, 1}; }
 
   /// The name of an operand of four axes.
   std::string image(std::size_t i) {
