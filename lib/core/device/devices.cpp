@@ -55,8 +55,6 @@ std::vector<DeviceInfo> devices() {
   return found;
 }
 
-std::string why_no_gpu() { return why_no_cuda(); }
-
 std::vector<LibraryVersion> device_libraries(bool loaded) {
   std::vector<LibraryVersion> found = cuda_versions();
   if (!loaded) return found;

@@ -1,6 +1,6 @@
 #pragma once
-// What the rest of this folder needs of GPUs: by the CUDA runtime (cuda_info.cpp), or always none (no_cuda.cpp). And
-// the speed of the processor's memory.
+// What the rest of this folder needs of GPUs: by the CUDA runtime (cuda_info.cpp), or always none (no_cuda.cpp).
+// Both have why_no_gpu(), too. And the speed of the processor's memory.
 
 #include <functional>
 #include <string>
@@ -10,7 +10,6 @@
 
 namespace lamina {
 
-std::string why_no_cuda();                    ///< empty, or why there is no CUDA device; never throws
 std::vector<DeviceInfo> cuda_devices();       ///< never throws
 DeviceInfo cuda_device_info(int number);      ///< throws DeviceError
 std::vector<LibraryVersion> cuda_versions();  ///< versions of driver and runtime; never throws

@@ -19,22 +19,19 @@ struct Entry {
   NamedOptimiser of;
 };
 
-const std::vector<Entry>& entries() {
-  static const std::vector<Entry> all = {
-      {"sgd", {Sgd{}, 1e-3}},
-      {"rmsprop", {RmsProp{}, 1e-2}},
-      {"adagrad", {Adagrad{}, 1e-2}},
-      {"adadelta", {Adadelta{}, 1}},
-      {"adam", {Adam{}, 1e-3}},
-      {"adamw", {AdamW{}, 1e-3}},
-      {"keras_sgd", {KerasSgd{}, 1e-2}},
-      {"keras_rmsprop", {RmsProp{.rho = 0.9}, 1e-3}},
-      {"keras_adagrad", {Adagrad{.epsilon = 1e-8}, 1e-2}},
-      {"keras_adadelta", {Adadelta{.rho = 0.95, .epsilon = 1e-8}, 1}},
-      {"keras_adam", {KerasAdam{}, 1e-3}},
-  };
-  return all;
-}
+constexpr Entry entries[] = {
+    {"sgd", {Sgd{}, 1e-3}},
+    {"rmsprop", {RmsProp{}, 1e-2}},
+    {"adagrad", {Adagrad{}, 1e-2}},
+    {"adadelta", {Adadelta{}, 1}},
+    {"adam", {Adam{}, 1e-3}},
+    {"adamw", {AdamW{}, 1e-3}},
+    {"keras_sgd", {KerasSgd{}, 1e-2}},
+    {"keras_rmsprop", {RmsProp{.rho = 0.9}, 1e-3}},
+    {"keras_adagrad", {Adagrad{.epsilon = 1e-8}, 1e-2}},
+    {"keras_adadelta", {Adadelta{.rho = 0.95, .epsilon = 1e-8}, 1}},
+    {"keras_adam", {KerasAdam{}, 1e-3}},
+};
 
 /// The word for an optimiser, the last parts of the names of its state, and the rule of its updates.
 struct Kind {
@@ -127,14 +124,14 @@ void check_optimiser(const Optimiser& optimiser) {
 }
 
 NamedOptimiser named_optimiser(std::string_view name) {
-  for (const Entry& entry : entries())
+  for (const Entry& entry : entries)
     if (entry.name == name) return entry.of;
   throw UsageError("no optimiser " + std::string(name) + "; " + near_names(name, optimiser_names()));
 }
 
 std::vector<std::string> optimiser_names() {
   std::vector<std::string> names;
-  for (const Entry& entry : entries()) names.emplace_back(entry.name);
+  for (const Entry& entry : entries) names.emplace_back(entry.name);
   return names;
 }
 

@@ -146,13 +146,10 @@ HostTensor hwc_to_chw(const HostTensor& weight, const Shape& image) {
                      std::to_string(image.c) + "x" + std::to_string(image.h) + "x" + std::to_string(image.w) +
                      " needs a matrix of " + std::to_string(image.image()) + " columns");
   HostTensor out = weight;
-  const std::int64_t channels = image.c, plane = image.plane();
-  for (std::int64_t k = 0; k < weight.extents[0]; ++k) {
-    const auto row = static_cast<std::size_t>(k * channels * plane);
-    for (std::int64_t c = 0; c < channels; ++c)
-      for (std::int64_t pixel = 0; pixel < plane; ++pixel)
-        out.values[row + static_cast<std::size_t>(c * plane + pixel)] =
-            weight.values[row + static_cast<std::size_t>(pixel * channels + c)];
+  const auto channels = static_cast<std::size_t>(image.c), plane = static_cast<std::size_t>(image.plane());
+  for (std::size_t i = 0; i < out.values.size(); ++i) {
+    const std::size_t row = i / plane / channels, c = i / plane % channels, pixel = i % plane;
+    out.values[i] = weight.values[(row * plane + pixel) * channels + c];
   }
   return out;
 }

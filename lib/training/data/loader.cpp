@@ -70,10 +70,6 @@ struct Loader::Work {
     for (std::thread& thread : threads) thread.join();
   }
 
-  void begin_threads() {
-    for (int i = 0; i < options.threads; ++i) threads.emplace_back([this] { prepare_all(); });
-  }
-
   Slot& slot(std::int64_t number) { return slots[static_cast<std::size_t>(number) % slots.size()]; }
 
   /// Stops the epoch that is being prepared. Afterwards no thread uses order or slots.
@@ -150,7 +146,8 @@ struct Loader::Work {
 };
 
 Loader::Loader(const Source& source, LoaderOptions options) : work_(std::make_unique<Work>(source, options)) {
-  work_->begin_threads();
+  for (int i = 0; i < work_->options.threads; ++i)
+    work_->threads.emplace_back([work = work_.get()] { work->prepare_all(); });
 }
 
 Loader::~Loader() = default;

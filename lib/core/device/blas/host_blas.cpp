@@ -17,9 +17,7 @@ namespace {
 using namespace cublas_number;
 
 /// The target of a handle: it only marks the handle as ours.
-struct HostHandle {
-  int mode = default_math;
-};
+struct HostHandle {};
 
 bool is_operation(int op) { return op == op_n || op == op_t; }
 
@@ -128,7 +126,6 @@ int set_workspace(BlasTable::Handle handle, void* workspace, std::size_t bytes) 
 
 int set_math_mode(BlasTable::Handle handle, int mode) {
   if (handle == nullptr) return not_initialized;
-  static_cast<HostHandle*>(handle)->mode = mode;
   return mode == f32_sums_math || (mode >= default_math && mode <= tf32_math) ? success : invalid_value;
 }
 

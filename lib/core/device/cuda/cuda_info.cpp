@@ -89,7 +89,7 @@ std::string cuda_version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 100 / 10);
 }
 
-std::string why_no_cuda() { return cuda_unavailable(); }
+std::string why_no_gpu() { return cuda_unavailable(); }
 
 std::string cuda_bus_id(int number) {
   char id[32] = "";
