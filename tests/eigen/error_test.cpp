@@ -77,11 +77,7 @@ std::vector<Layer> layers_of(const Graph& graph, Backend& backend) {
   Plan plan(graph, backend,
             {.dtype = DType::f64, .choice = direct(), .fuse = false, .keep_values = true, .input_gradient = true});
   run_passes(plan);
-  const auto rounded = [&](const Tensor& tensor) {
-    Values values = read(backend.device(), tensor);
-    for (double& value : values) value = static_cast<float>(value);
-    return values;
-  };
+  const auto in_f32 = [&](const Tensor& tensor) { return rounded(read(backend.device(), tensor), DType::f32); };
   std::vector<Layer> layers;
   std::vector<Case> seen;
   for (const Node& node : graph.nodes()) {
@@ -92,11 +88,11 @@ std::vector<Layer> layers_of(const Graph& graph, Backend& backend) {
     if (std::any_of(seen.begin(), seen.end(), same)) continue;
     seen.push_back(c);
     Feed feed;
-    feed.x.push_back(rounded(std::holds_alternative<Input>(input.op) ? plan.input() : plan.value(input.name)));
+    feed.x.push_back(in_f32(std::holds_alternative<Input>(input.op) ? plan.input() : plan.value(input.name)));
     for (std::size_t i = 0; i < node.params.size(); ++i)
-      feed.w.push_back(rounded(plan.parameter(node.name + (i == 0 ? ".weight" : ".bias"))));
+      feed.w.push_back(in_f32(plan.parameter(node.name + (i == 0 ? ".weight" : ".bias"))));
     const bool last = node.name == graph.nodes().back().name;
-    feed.dy = rounded(last ? plan.output_gradient() : plan.gradient(node.name));
+    feed.dy = in_f32(last ? plan.output_gradient() : plan.gradient(node.name));
     layers.push_back({node.name, c, feed});
   }
   return layers;

@@ -12,89 +12,57 @@ namespace {
 
 constexpr int few = 3;  // channels of the smaller tensor
 
-Values first_channels(const Values& all, const Shape& shape) {
+Values first_channels(const Values& all, const Shape& shape, int channels = few) {
   Values some;
   for (std::int64_t n = 0; n < shape.n; ++n) {
     const auto from = all.begin() + n * shape.image();
-    some.insert(some.end(), from, from + few * shape.plane());
+    some.insert(some.end(), from, from + channels * shape.plane());
   }
   return some;
 }
 
-Values first_values(const Values& all, std::int64_t count) { return {all.begin(), all.begin() + count}; }
-
 /// A unit whose channels are independent of each other, with a feed, and the same with fewer channels.
 struct Pair {
   Case large, small;
-  Feed feed, small_feed;
-  Choice choice{};
+  std::string algorithm{};
+  Feed feed = make_large_feed(large, 1), small_feed = part_of_feed();
+
+  /// The first channels of tensors, and the first numbers of parameters and state.
+  Feed part_of_feed() const {
+    Feed part = make_large_feed(small, 1);
+    for (auto list : {&Feed::x, &Feed::dx})
+      for (std::size_t i = 0; i < feed.x.size(); ++i)
+        (part.*list)[i] = first_channels((feed.*list)[i], large.x[0], small.x[0].c);
+    for (auto list : {&Feed::w, &Feed::dw, &Feed::state})
+      for (std::size_t i = 0; i < (feed.*list).size(); ++i)
+        std::copy_n((feed.*list)[i].begin(), (part.*list)[i].size(), (part.*list)[i].begin());
+    part.dy = first_channels(feed.dy, infer(large.op, large.x).y);
+    return part;
+  }
 };
 
 Pair batch_norm(const Shape& x, bool add_and_relu) {
-  Pair pair;
-  pair.large = {"", BatchNorm{}, {x}};
-  if (add_and_relu) pair.large.tail = {{Add{}}, {Relu{}}};
-  pair.small = pair.large;
-  pair.small.x[0].c = few;
-  for (std::uint64_t i = 0; i < (add_and_relu ? 2 : 1); ++i) {
-    pair.feed.x.push_back(normal(x, 1 + i));
-    pair.feed.dx.push_back(normal(x, 11 + i));
-  }
-  const Shape channels{1, x.c, 1, 1};
-  pair.feed.w = {normal(channels, 3), normal(channels, 4)};
-  pair.feed.dw = {normal(channels, 6), normal(channels, 7)};
-  pair.feed.state = {Values(static_cast<std::size_t>(x.c)), Values(static_cast<std::size_t>(x.c), 1)};
-  pair.feed.dy = normal(x, 5);
-  for (const Values& values : pair.feed.x) pair.small_feed.x.push_back(first_channels(values, x));
-  for (const Values& values : pair.feed.dx) pair.small_feed.dx.push_back(first_channels(values, x));
-  for (const Values& values : pair.feed.w) pair.small_feed.w.push_back(first_values(values, few));
-  for (const Values& values : pair.feed.dw) pair.small_feed.dw.push_back(first_values(values, few));
-  for (const Values& values : pair.feed.state) pair.small_feed.state.push_back(first_values(values, few));
-  pair.small_feed.dy = first_channels(pair.feed.dy, x);
-  return pair;
+  Case large{"", BatchNorm{}, {x}};
+  if (add_and_relu) large.tail = {{Add{}}, {Relu{}}};
+  Case small = large;
+  small.x[0].c = few;
+  return {large, small};
 }
 
 /// A forward pass computes each filter separately.
 Pair filters(const Conv& op, const Shape& x) {
-  Pair pair;
   Conv small = op;
   small.channels = few;
-  pair.large = {"", op, {x}, {{Relu{}}}, Mode::inference};
-  pair.small = {"", small, {x}, {{Relu{}}}, Mode::inference};
-  const std::int64_t weights = std::int64_t{x.c} * op.kernel.h * op.kernel.w;
-  pair.feed.x = {normal(x, 1)};
-  pair.feed.w = {normal({op.channels, static_cast<int>(weights), 1, 1}, 2), normal({1, op.channels, 1, 1}, 3)};
-  pair.small_feed.x = pair.feed.x;
-  pair.small_feed.w = {first_values(pair.feed.w[0], few * weights), first_values(pair.feed.w[1], few)};
-  pair.choice.algorithm = {"im2col_gemm", "im2col_gemm", "im2col_gemm"};
-  return pair;
+  return {{"", op, {x}, {{Relu{}}}, Mode::inference}, {"", small, {x}, {{Relu{}}}, Mode::inference}, "im2col_gemm"};
 }
 
 /// A convolution with a group per channel, and its data gradient, compute each channel separately.
 Pair channel_by_channel(const Shape& x, const std::string& algorithm, Conv op) {
-  Pair pair;
-  const auto conv = [&](int channels) {
+  const auto with = [&](int channels) {
     op.channels = op.groups = channels;
-    return op;
+    return Case{"", op, {{x.n, channels, x.h, x.w}}};
   };
-  const Shape y = infer(conv(x.c), {x}).y, weights = {x.c, 1, op.kernel.h, op.kernel.w};
-  const std::int64_t few_weights = few * weights.plane();
-  Shape small = x;
-  small.c = few;
-  pair.large = {"", conv(x.c), {x}};
-  pair.small = {"", conv(few), {small}};
-  pair.feed.x = {normal(x, 1)};
-  pair.feed.w = {normal(weights, 2)};
-  pair.feed.dx = {normal(x, 4)};
-  pair.feed.dw = {normal(weights, 5)};
-  pair.feed.dy = normal(y, 3);
-  pair.small_feed.x = {first_channels(pair.feed.x[0], x)};
-  pair.small_feed.w = {first_values(pair.feed.w[0], few_weights)};
-  pair.small_feed.dx = {first_channels(pair.feed.dx[0], x)};
-  pair.small_feed.dw = {first_values(pair.feed.dw[0], few_weights)};
-  pair.small_feed.dy = first_channels(pair.feed.dy, y);
-  pair.choice.algorithm = {algorithm, algorithm, algorithm};
-  return pair;
+  return {with(x.c), with(few), algorithm};
 }
 
 void check_pair(const Pair& pair, const eigen::InstructionSet& set,
@@ -110,8 +78,9 @@ void check_pair(const Pair& pair, const eigen::InstructionSet& set,
   }
   REQUIRE(!eigen::wants_non_temporal<double>(small.y.shape));
 #endif
-  const Result got = run_unit(*backend, large, pair.choice, pair.feed, sharing);
-  const Result want = run_unit(*backend, small, pair.choice, pair.small_feed, sharing);
+  const Choice choice{.algorithm = {pair.algorithm, pair.algorithm, pair.algorithm}};
+  const Result got = run_unit(*backend, large, choice, pair.feed, sharing);
+  const Result want = run_unit(*backend, small, choice, pair.small_feed, sharing);
   CHECK((first_channels(got.y, large.y.shape) == want.y));
   REQUIRE(got.dx.size() == want.dx.size());
   for (std::size_t i = 0; i < got.dx.size(); ++i) {

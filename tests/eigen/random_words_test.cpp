@@ -1,11 +1,10 @@
 // The random words of dropout on every instruction set: each is the word of its counter, for every length and beginning
 // of a run.
 
-#include "lib/backends/eigen/runtime/random_words.h"
+#include "tests/eigen/random_words_avx2.h"
 
 #include "lamina/op.h"
 #include "lamina/random.h"
-#include "tests/eigen/random_words_avx2.h"
 #include "tests/eigen/sets.h"
 #include "tests/support/cases/unit.h"
 #include "tests/support/catch.h"
@@ -56,22 +55,12 @@ void check_draws(const Draw& draw) {
 
 }  // namespace
 
-TEST_CASE("runs of random words equal words drawn one by one, for every processor") {
-  check_draws([](int counters, std::uint64_t key, std::uint64_t first, std::uint64_t high, std::uint32_t* words) {
-    switch (counters) {
-      case 8: return eigen::random_words<8>(key, first, high, words);
-      case 16: return eigen::random_words<16>(key, first, high, words);
-      case 24: return eigen::random_words<24>(key, first, high, words);
-      case 32: return eigen::random_words<32>(key, first, high, words);
-      default: return eigen::random_words<40>(key, first, high, words);
-    }
-  });
-}
+TEST_CASE("runs of random words equal words drawn one by one, for every processor") { check_draws(draw_words); }
 
 #ifdef LAMINA_TEST_AVX2
 TEST_CASE("runs of random words equal words drawn one by one, by vectors of AVX2") {
   for (const eigen::InstructionSet* set : sets_here())
-    if (set->name != std::string("generic")) check_draws(random_words_avx2);
+    if (set->name != std::string("generic")) check_draws(draw_words_avx2);
 }
 #endif
 

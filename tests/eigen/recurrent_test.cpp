@@ -89,7 +89,7 @@ TEST_CASE("a recurrent op is its definition by every instruction set, whatever t
           INFO(set->name << ", " << threads << " threads, " << to_string(dtype));
           const Spec spec = *make_spec(*backend, c, {.dtype = dtype});
           const Result got = run_unit(*backend, spec, {}, feed);
-          check_result(got, want, bounds, dtype);
+          check_result(got, want, bounds, epsilon(dtype));
         }
       }
   }

@@ -27,4 +27,24 @@ inline std::vector<const eigen::InstructionSet*> pair_sets_here() {
   return sets;
 }
 
+/// Calls `check` with the micro-kernels of each set, in either type and size of tiles.
+template <class Check>
+void check_micro_kernels(const Check& check) {
+  for (const eigen::InstructionSet* set : sets_here()) {
+    INFO(set->name);
+    check(set->kernels<float>());
+    check(set->kernels<double>());
+    check(set->kernels_6x2<float>());
+    check(set->kernels_6x2<double>());
+  }
+}
+
+/// Small integers of both signs, so that every sum is exact in every order.
+template <class T>
+std::vector<T> small_integers(std::int64_t count, int seed) {
+  std::vector<T> all(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<T>((static_cast<int>(i) * 7 + seed) % 19 - 9);
+  return all;
+}
+
 }  // namespace lamina::test

@@ -4,8 +4,7 @@
 #include "tests/eigen/sets.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
-using lamina::test::sets_here;
+using namespace lamina::test;
 
 namespace {
 
@@ -23,14 +22,6 @@ struct PutWay {
 
 template <class T>
 constexpr eigen::Bounds<T> limits{T{0}, T{6}};
-
-/// A matrix of small integers, of both signs.
-template <class T>
-std::vector<T> put_numbers(std::int64_t columns, int seed) {
-  std::vector<T> all(static_cast<std::size_t>(rows * columns));
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<T>((static_cast<int>(i) * 7 + seed) % 19 - 9);
-  return all;
-}
 
 template <class T>
 eigen::OutputTile<T> finished(const PutWay& way, std::int64_t count) {
@@ -75,7 +66,7 @@ template <class T>
 void check_put(const eigen::MicroKernels<T>& kernels, const PutWay& way) {
   for (std::int64_t count = 1; count <= 3 * kernels.lanes + 2; ++count) {
     INFO(count << " sums, " << way.step << " apart, between " << static_cast<int>(way.between) << ", add " << way.add);
-    const std::vector<T> sums = put_numbers<T>(count, 1), left = put_numbers<T>(count, 5);
+    const std::vector<T> sums = small_integers<T>(rows * count, 1), left = small_integers<T>(rows * count, 5);
     eigen::OutputTile<T> f = finished<T>(way, count);
     f.from = sums.data();
     if (way.between == Between::left) {
@@ -92,7 +83,7 @@ void check_put(const eigen::MicroKernels<T>& kernels, const PutWay& way) {
 
 template <class T>
 void check_copy(const eigen::MicroKernels<T>& kernels) {
-  const std::vector<T> from = put_numbers<T>(room, 3);
+  const std::vector<T> from = small_integers<T>(rows * room, 3);
   for (std::int64_t count = 1; count <= 2 * kernels.width() + 1; ++count) {
     const std::vector<eigen::Segment> segments = {{.to = 200, .from = 5, .count = count},
                                                   {.to = 3, .from = 9, .count = 1}};
@@ -160,11 +151,5 @@ void check_puts(const eigen::MicroKernels<T>& kernels) {
 }  // namespace
 
 TEST_CASE("finished sums and copies of any number are where they belong, and touch nothing else") {
-  for (const eigen::InstructionSet* set : sets_here()) {
-    INFO(set->name);
-    check_puts(set->kernels<float>());
-    check_puts(set->kernels<double>());
-    check_puts(set->kernels_6x2<float>());
-    check_puts(set->kernels_6x2<double>());
-  }
+  check_micro_kernels([](const auto& kernels) { check_puts(kernels); });
 }

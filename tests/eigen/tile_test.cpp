@@ -4,8 +4,7 @@
 #include "tests/eigen/sets.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
-using lamina::test::sets_here;
+using namespace lamina::test;
 
 namespace {
 
@@ -22,23 +21,15 @@ struct Way {
 template <class T>
 constexpr eigen::Bounds<T> bounds{T{0}, T{20}};
 
-/// Small integers of both signs, so that every sum is exact in every order.
-template <class T>
-std::vector<T> numbers(std::int64_t count, int seed) {
-  std::vector<T> all(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<T>((static_cast<int>(i) * 7 + seed) % 19 - 9);
-  return all;
-}
-
 template <class T>
 void check_tile(const eigen::MicroKernels<T>& kernels, const Way& way) {
   constexpr std::int64_t gap = 3;  // between runs, rows and columns of a, and rows of the panel
   const std::int64_t runs = (way.depth + way.run - 1) / way.run, run_pitch = way.run + gap;
   const std::int64_t lda = way.columns ? kernels.rows + gap : runs * run_pitch;
   const std::int64_t ldb = kernels.width() + (way.prefetches ? gap : 0), ldc = (kernels.vectors + 1) * kernels.lanes;
-  const std::vector<T> a = numbers<T>(way.columns ? way.depth * lda : kernels.rows * lda, 5);
-  const std::vector<T> b = numbers<T>(way.depth * ldb, 3);
-  const std::vector<T> scale = numbers<T>(kernels.rows, 1), bias = numbers<T>(kernels.rows, 2);
+  const std::vector<T> a = small_integers<T>(way.columns ? way.depth * lda : kernels.rows * lda, 5);
+  const std::vector<T> b = small_integers<T>(way.depth * ldb, 3);
+  const std::vector<T> scale = small_integers<T>(kernels.rows, 1), bias = small_integers<T>(kernels.rows, 2);
   std::vector<T> got(static_cast<std::size_t>((kernels.rows + 1) * ldc), T{wall}), want = got;
   for (std::int64_t i = 0; i < way.rows; ++i) {
     const auto row = static_cast<std::size_t>(i);
@@ -95,11 +86,5 @@ void check_set(const eigen::MicroKernels<T>& kernels) {
 }  // namespace
 
 TEST_CASE("a register tile sums any number of terms, in runs of any length, and touches nothing else") {
-  for (const eigen::InstructionSet* set : sets_here()) {
-    INFO(set->name);
-    check_set(set->kernels<float>());
-    check_set(set->kernels<double>());
-    check_set(set->kernels_6x2<float>());
-    check_set(set->kernels_6x2<double>());
-  }
+  check_micro_kernels([](const auto& kernels) { check_set(kernels); });
 }

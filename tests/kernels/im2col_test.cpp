@@ -94,11 +94,7 @@ void check_limits(const Case& c, DType dtype, bool adds) {
     for (const Lowered::Step& step : lowered.steps) CHECK(step.kernel->workspace_bytes() <= limit);
     const Result got = run_unit(*backend, spec, choice, feed);
     CHECK((got == first));
-    const double eps = whole ? 0 : epsilon(dtype);
-    check_close("y", got.y, want.y, bounds.y, eps);
-    check_close("dx", got.dx[0], want.dx[0], bounds.dx[0], eps, adds ? feed.dx[0] : Values{});
-    for (std::size_t i = 0; i < want.dw.size(); ++i)
-      check_close("dw", got.dw[i], want.dw[i], bounds.dw[i], eps, adds ? feed.dw[i] : Values{});
+    check_result(got, want, bounds, whole ? 0 : epsilon(dtype), adds ? &feed : nullptr);
   }
   const Lowered two = backend->lower(spec, {.algorithm = by_columns.algorithm, .workspace_limit = 2 * one});
   const Lowered all = backend->lower(spec, by_columns);

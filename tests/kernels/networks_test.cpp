@@ -73,12 +73,6 @@ void compare_inference(const nets::Info& info) {
   check_equal("output", read(got, got.output()), read(want, want.output()));
 }
 
-/// Numbers rounded to f32, so that both sides have the same ties and the same signs.
-Values rounded(Values values) {
-  for (double& value : values) value = static_cast<double>(static_cast<float>(value));
-  return values;
-}
-
 Tensor parameter_of(const Plan& plan, const Node& node, std::size_t i) {
   const std::string name = node.name + "." + std::string(parameter_names(node.op)[i]);
   return node.fixed[i] ? plan.state(name) : plan.parameter(name);
@@ -90,6 +84,8 @@ void check_ops(const nets::Info& info, std::set<std::string>& seen) {
   const auto host = kernels_backend();
   Plan plan(graph, oracle(), {.dtype = DType::f64, .fuse = false, .keep_values = true, .input_gradient = true});
   run_passes(plan);
+  // Both sides have the same ties and the same signs.
+  const auto in_f32 = [&](const Tensor& tensor) { return rounded(read(plan, tensor), DType::f32); };
   for (const Node& node : graph.nodes()) {
     if (node.inputs.empty()) continue;
     Case c{node.name, node.op, {}};
@@ -99,21 +95,13 @@ void check_ops(const nets::Info& info, std::set<std::string>& seen) {
     INFO(info.name << ": " << to_string(c));
     Feed feed = make_feed(c, 1);
     for (std::size_t i = 0; i < c.x.size(); ++i)
-      feed.x[i] = rounded(read(plan, plan.value(graph.nodes()[static_cast<std::size_t>(node.inputs[i])].name)));
-    for (std::size_t i = 0; i < node.params.size(); ++i) feed.w[i] = rounded(read(plan, parameter_of(plan, node, i)));
-    feed.dy = rounded(read(plan, plan.gradient(node.name)));
+      feed.x[i] = in_f32(plan.value(graph.nodes()[static_cast<std::size_t>(node.inputs[i])].name));
+    for (std::size_t i = 0; i < node.params.size(); ++i) feed.w[i] = in_f32(parameter_of(plan, node, i));
+    feed.dy = in_f32(plan.gradient(node.name));
     const Spec spec = *make_spec(*host, c, {.dtype = DType::f32});
     const Result want = reference(c, feed), got = run_unit(*host, spec, {}, feed);
-    const Lowered lowered = host->lower(spec, {});
-    std::array<std::string, 3> algorithms;
-    for (const Lowered::Step& step : lowered.steps)
-      for (const Pass pass : step.passes)
-        if (pass <= Pass::backward_data) algorithms[static_cast<std::size_t>(pass)] = step.algorithm;
-    const Bounds bounds = chain_bounds(c, feed, algorithms);
-    const double eps = epsilon(DType::f32);
-    check_close("y", got.y, want.y, bounds.y, eps);
-    for (std::size_t i = 0; i < got.dx.size(); ++i) check_close("dx", got.dx[i], want.dx[i], bounds.dx[i], eps);
-    for (std::size_t i = 0; i < got.dw.size(); ++i) check_close("dw", got.dw[i], want.dw[i], bounds.dw[i], eps);
+    const Bounds bounds = chain_bounds(c, feed, algorithms_of(*host, spec, {}));
+    check_result(got, want, bounds, epsilon(DType::f32));
   }
 }
 

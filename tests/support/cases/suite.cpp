@@ -60,24 +60,16 @@ void draw_stage(Feed& feed, const Stage& stage, bool first, std::uint64_t key, F
 /// Whether every ReLU inside the chain gets numbers that are further from 0 than any rounding. A library may round to
 /// halves before it.
 bool clear_of_kinks(const std::vector<Stage>& stages, const Feed& feed, DType dtype) {
+  const auto is_relu = [](const Stage& stage) { return std::holds_alternative<Relu>(stage.c.op); };
+  if (std::none_of(stages.begin() + 1, stages.end(), is_relu)) return true;
   const double rounding = is_half(dtype) && decided_by_library() ? 0.03 : 1e-3;
   const std::vector<Values> values = forward_values(stages, feed);
   for (std::size_t i = 1; i < stages.size(); ++i) {
-    if (!std::holds_alternative<Relu>(stages[i].c.op)) continue;
+    if (!is_relu(stages[i])) continue;
     for (const double value : values[i - 1])
       if (std::abs(value) < rounding) return false;
   }
   return true;
-}
-
-/// The algorithms that a choice selects.
-Algorithms algorithms_of(const Spec& spec, const Choice& choice) {
-  Algorithms algorithms;
-  for (const Lowered::Step& step : backend().lower(spec, choice).steps)
-    for (const Pass pass : step.passes)
-      if (static_cast<std::size_t>(pass) < algorithms.size())
-        algorithms[static_cast<std::size_t>(pass)] = step.algorithm;
-  return algorithms;
 }
 
 bool any_winograd(const Algorithms& algorithms) {
@@ -130,7 +122,7 @@ Bound with_library_rounding(const Spec& spec, Bound bound, double roundings) {
 
 Result compare(const Spec& spec, const Choice& choice, const Feed& feed, const Result& want, CaseBounds& all_bounds,
                const Sharing& sharing = {}) {
-  const Algorithms taken = algorithms_of(spec, choice);
+  const Algorithms taken = algorithms_of(backend(), spec, choice);
   const Bounds& bounds = all_bounds.by(taken);
   Result got = run_unit(backend(), spec, choice, feed, sharing);
   if (std::ranges::any_of(taken, is_unbounded)) return got;
@@ -230,6 +222,15 @@ std::vector<Choice> choices(const Spec& spec, const std::function<std::vector<st
   return result;
 }
 
+Algorithms algorithms_of(Backend& backend, const Spec& spec, const Choice& choice) {
+  Algorithms algorithms;
+  for (const Lowered::Step& step : backend.lower(spec, choice).steps)
+    for (const Pass pass : step.passes)
+      if (static_cast<std::size_t>(pass) < algorithms.size())
+        algorithms[static_cast<std::size_t>(pass)] = step.algorithm;
+  return algorithms;
+}
+
 double epsilon(DType dtype) {
   // In f64 the oracle has as large an error as the tested backend.
   return dtype == DType::f64 ? 2 * std::numeric_limits<double>::epsilon()
@@ -266,6 +267,18 @@ Feed make_feed(const Case& c, std::uint64_t key, Fill fill, DType dtype) {
   }
   FAIL("no draw of inputs keeps clear of the kinks of " << to_string(c));
   return {};
+}
+
+Feed make_large_feed(const Case& c, std::uint64_t key) {
+  Case head = c;
+  std::erase_if(head.tail, [](const Link& link) { return !std::holds_alternative<GlobalAveragePool>(link.op); });
+  Feed feed = make_feed(head, key);
+  for (const Link& link : c.tail)
+    if (std::holds_alternative<Add>(link.op)) {
+      feed.x.push_back(normal(c.x[0], key + 1));
+      feed.dx.push_back(normal(c.x[0], key + 2));
+    }
+  return feed;
 }
 
 void check_close(const std::string& what, const Values& got, const Values& want, const Bound& bound, double eps,
@@ -314,7 +327,7 @@ void check_integers(const Case& c, std::uint64_t key) {
       if (!made || (decided_by_library() && refused(*made))) continue;
       const Spec& spec = *made;
       for (const Choice& choice : choices(spec)) {
-        const Algorithms taken = algorithms_of(spec, choice);
+        const Algorithms taken = algorithms_of(backend(), spec, choice);
         if (any_winograd(taken) || std::ranges::any_of(taken, is_unbounded))
           continue;  // its transforms divide, so they are not exact
         INFO(to_string(conditions) << " by " << to_string(choice));
@@ -369,12 +382,17 @@ void check_all_differences(const std::vector<Case>& cases) {
     if (c.mode == Mode::training) check_differences(c);
 }
 
-void check_result(const Result& got, const Result& want, const Bounds& bounds, DType dtype) {
-  check_close("y", got.y, want.y, bounds.y, epsilon(dtype));
+void check_result(const Result& got, const Result& want, const Bounds& bounds, double epsilon, const Feed* old,
+                  DType dtype) {
+  const auto before = [&](const std::vector<Values> Feed::*gradients, std::size_t i) {
+    return old == nullptr ? Values{} : (old->*gradients)[i];
+  };
+  check_close("y", got.y, want.y, bounds.y, epsilon, {}, dtype);
   for (std::size_t i = 0; i < got.dw.size(); ++i)
-    check_close("dw", got.dw[i], want.dw[i], bounds.dw[i], epsilon(dtype));
+    check_close("dw", got.dw[i], want.dw[i], bounds.dw[i], epsilon, before(&Feed::dw, i));
   for (std::size_t i = 0; i < got.dx.size(); ++i)
-    if (!got.dx[i].empty()) check_close("dx", got.dx[i], want.dx[i], bounds.dx[i], epsilon(dtype));
+    if (!got.dx[i].empty())
+      check_close("dx", got.dx[i], want.dx[i], bounds.dx[i], epsilon, before(&Feed::dx, i), dtype);
 }
 
 }  // namespace lamina::test

@@ -19,6 +19,10 @@ enum class Fill : std::uint8_t { normal, integers };
 /// Numbers that a unit of type `dtype` has in 16 bits are rounded to 16 bits.
 Feed make_feed(const Case&, std::uint64_t key, Fill = Fill::normal, DType dtype = DType::f32);
 
+/// As make_feed(), but numbers before a ReLU inside a chain may lie near its kink: no draw of very many numbers keeps
+/// clear of it. The operand of an Add has the shape of x.
+Feed make_large_feed(const Case&, std::uint64_t key);
+
 /// The oracle's result: every op of the chain on its own, in f64.
 Result reference(const Case&, const Feed&);
 
@@ -32,6 +36,9 @@ void check_close(const std::string& what, const Values& got, const Values& want,
                  const Values& old = {}, DType dtype = DType::f32);
 
 double epsilon(DType);
+
+/// The algorithms that a choice selects.
+Algorithms algorithms_of(Backend&, const Spec&, const Choice&);
 
 /// The backend's own pick, and all algorithms of the passes that the unit has, as triples: the i-th of each pass.
 std::vector<Choice> choices(const Spec&, const std::function<std::vector<std::string>(Pass)>& algorithms);
@@ -71,7 +78,9 @@ Graph graph_of(const Case&);
 void check_differences(const Case&, const GradientCheck& = {});
 void check_all_differences(const std::vector<Case>&);  ///< all cases in training mode
 
-/// Checks y and every gradient that was wanted, against f64 and bounds of a unit of `dtype`.
-void check_result(const Result& got, const Result& want, const Bounds&, DType dtype);
+/// Checks y and every gradient that was wanted, against f64 and bounds. Gradients were added to those of `old`, if
+/// given. y and dx are of `dtype`.
+void check_result(const Result& got, const Result& want, const Bounds&, double epsilon, const Feed* old = nullptr,
+                  DType dtype = DType::f32);
 
 }  // namespace lamina::test

@@ -25,8 +25,10 @@ Values normal(const Shape& shape, std::uint64_t key) {
 }
 
 Values rounded(Values values, DType dtype) {
-  if (is_half(dtype))
-    for (double& value : values) value = widen(dtype, narrow(dtype, value));
+  for (double& value : values) {
+    if (is_half(dtype)) value = widen(dtype, narrow(dtype, value));
+    if (dtype == DType::f32) value = static_cast<float>(value);
+  }
   return values;
 }
 

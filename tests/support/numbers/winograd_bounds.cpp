@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "tests/support/catch.h"
+
 namespace lamina::test {
 namespace {
 
@@ -85,6 +87,27 @@ Bound winograd_dw_bound(const Winograd& winograd, const Conv& op, const Shape& x
         }
       }
   return {std::move(result), (tiles + weight_roundings) * winograd.weight_growth};
+}
+
+double checked_growth(const Columns& output, const Columns& filter, const Columns& input) {
+  double growth = 0;
+  for (std::size_t o = 0; o < output[0].size(); ++o) {
+    double sum = 0;
+    for (std::size_t a = 0; a < output.size(); ++a) {
+      double tap = 0, patch = 0;
+      for (const Values& column : filter) tap = std::max(tap, std::abs(column[a]));
+      for (const Values& column : input) patch += std::abs(column[a]);
+      sum += std::abs(output[a][o]) * tap * patch;
+    }
+    growth = std::max(growth, sum * sum);
+    for (std::size_t r = 0; r < filter.size(); ++r)
+      for (std::size_t d = 0; d < input.size(); ++d) {
+        double factor = 0;
+        for (std::size_t a = 0; a < output.size(); ++a) factor += output[a][o] * filter[r][a] * input[d][a];
+        CHECK(std::abs(factor - (d == o + r ? 1 : 0)) < 1e-14);
+      }
+  }
+  return growth;
 }
 
 Bound winograd_y_bound(const Winograd& winograd, const Conv& op, const Shape& x, const Feed& feed) {

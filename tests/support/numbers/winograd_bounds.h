@@ -38,6 +38,13 @@ struct Winograd {
 /// "winograd_2x2" with filters of 5x5 (points as winograd_4x4); empty for other algorithms.
 std::optional<Winograd> winograd_named(const std::string& algorithm, int taps = 3);
 
+/// The matrix of a one-dimensional transform, by its columns.
+using Columns = std::vector<Values>;
+
+/// Checks that the sum over points of an output's, a filter's and an input's matrix is 1 where input = output + tap,
+/// else 0. Returns the growth.
+double checked_growth(const Columns& output, const Columns& filter, const Columns& input);
+
 Bound winograd_y_bound(const Winograd&, const Conv&, const Shape& x, const Feed&);
 Bound winograd_dx_bound(const Winograd&, const Conv&, const Shape& x, const Feed&);
 Bound winograd_dw_bound(const Winograd&, const Conv&, const Shape& x, const Feed&);
