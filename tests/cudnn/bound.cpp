@@ -54,6 +54,12 @@ Spec spec_of(const FakeBackend& on, const Case& c, const Conditions& conditions)
   return *spec;
 }
 
+std::vector<std::string> taken(FakeBackend& on, const Spec& spec, const Choice& choice) {
+  std::vector<std::string> names;
+  for (const Lowered::Step& step : on.backend.lower(spec, choice).steps) names.push_back(step.algorithm);
+  return names;
+}
+
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
       {"", Conv{.channels = 4, .kernel = 3, .pad = 1, .groups = 2}, {{2, 2, 5, 5}}},

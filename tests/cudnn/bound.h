@@ -41,6 +41,9 @@ std::vector<double> get(FakeBackend&, const Tensor&);
 /// The spec of a case that the backend supports.
 Spec spec_of(const FakeBackend&, const Case&, const Conditions& = {.dtype = DType::f32});
 
+/// The algorithms of a unit's steps, by pass.
+std::vector<std::string> taken(FakeBackend&, const Spec&, const Choice& = {});
+
 /// Cases of each op, and of each of its forms with different calls.
 const std::vector<Case>& cases();
 

@@ -11,7 +11,7 @@ namespace {
 const Case plain_case = {"", Conv{.channels = 4, .kernel = 3}, {{1, 2, 5, 5}}};
 
 std::string forward_of(FakeBackend& on, const Choice& choice, DType dtype = DType::f32) {
-  return on.backend.lower(spec_of(on, plain_case, {.dtype = dtype}), choice).steps.at(0).algorithm;
+  return taken(on, spec_of(on, plain_case, {.dtype = dtype}), choice).at(0);
 }
 
 /// The last setting of the forward descriptor's math.
@@ -82,8 +82,8 @@ TEST_CASE("cudnn: a question for workspace that breaks is an error, not a refusa
 TEST_CASE("cudnn: a determinism demand drops what the manual or the library calls nondeterministic") {
   FakeBackend on;
   const Spec spec = spec_of(on, plain_case);
-  CHECK(on.backend.lower(spec, {}).steps[1].algorithm == "algo_0");
-  CHECK(on.backend.lower(spec, {.deterministic = true}).steps[1].algorithm == "algo_1");
+  CHECK(taken(on, spec)[1] == "algo_0");
+  CHECK(taken(on, spec, {.deterministic = true})[1] == "algo_1");
   CHECK_THROWS_WITH(on.backend.lower(spec, {.algorithm = {"", "algo_3", ""}, .deterministic = true}),
                     ContainsSubstring("algo_3 may give other bits on another run"));
   on.fake.answers[Pass::forward] = {result(1, 0, 3, cudnn::determinism::none), result(0)};
@@ -127,17 +127,12 @@ TEST_CASE("cudnn: by rule no algorithm is taken that may refuse to add to a grad
   FakeBackend on;
   on.fake.answers[Pass::backward_data] = {result(2), result(3), result(4), result(5), result(1)};
   on.fake.answers[Pass::backward_params] = {result(2), result(5), result(6), result(3)};
-  const auto taken = [&](bool adds, const Choice& choice) {
-    std::vector<std::string> names;
-    const Spec spec = spec_of(on, plain_case, {.dtype = DType::f32, .adds = adds});
-    for (const Lowered::Step& step : on.backend.lower(spec, choice).steps) names.push_back(step.algorithm);
-    return names;
-  };
-  CHECK(taken(false, {}) == std::vector<std::string>{"implicit_gemm", "fft", "fft"});
-  CHECK(taken(true, {}) == std::vector<std::string>{"implicit_gemm", "algo_3", "algo_1"});
-  CHECK(taken(true, {.algorithm = {"", "", "winograd"}})[2] == "winograd");
+  const Spec fresh = spec_of(on, plain_case), adds = spec_of(on, plain_case, {.dtype = DType::f32, .adds = true});
+  CHECK(taken(on, fresh) == std::vector<std::string>{"implicit_gemm", "fft", "fft"});
+  CHECK(taken(on, adds) == std::vector<std::string>{"implicit_gemm", "algo_3", "algo_1"});
+  CHECK(taken(on, adds, {.algorithm = {"", "", "winograd"}})[2] == "winograd");
   on.fake.answers[Pass::backward_data].pop_back();
-  CHECK_THROWS_WITH(taken(true, {}), ContainsSubstring("backward_data") &&
+  CHECK_THROWS_WITH(taken(on, adds), ContainsSubstring("backward_data") &&
                                          ContainsSubstring("winograd_nonfused: may") &&
                                          ContainsSubstring("give its name"));
 }

@@ -13,17 +13,21 @@ using namespace lamina;
 using lamina::test::Ended;
 using lamina::test::Folder;
 using lamina::test::run_bench;
+using lamina::test::said_by;
 using lamina::test::seconds_of_ended;
 
 namespace {
 
-/// Ends the process if no cuDNN of 9.8 or later is installed.
-Ended run_or_skip(const std::string& arguments) {
-  Ended ended = run_bench(arguments);
+/// As said_by(). Ends the process if no cuDNN of 9.8 or later is installed.
+std::string said_by_engines(const std::string& arguments, int status = 0, const std::string& why = {}) {
+  const Ended ended = run_bench("engines " + arguments);
   if (ended.status == 1 &&
       (ended.said.find("finds no cuDNN") != std::string::npos || ended.said.find("is too old") != std::string::npos))
     test::skip(ended.said);
-  return ended;
+  CAPTURE(arguments, ended.said);
+  REQUIRE(ended.status == status);
+  REQUIRE_THAT(ended.said, ContainsSubstring(why));
+  return ended.said;
 }
 
 constexpr const char* ten = "alexnet,inception_v1,vgg16,vgg19,resnet18,resnet34,resnet50,resnet101,resnet152,resnet200";
@@ -42,10 +46,8 @@ TEST_CASE("engines of all convolutions of the ten networks are there in seconds,
   double least = std::numeric_limits<double>::infinity();
   for (int attempt = 0; attempt < 3 && least >= most_seconds; ++attempt) {
     const double start = seconds_of_ended();  // processor time: other programs hold up a clock
-    const Ended ended = run_or_skip(std::string("engines ") + ten + " --device=h200 --benchmark_out=" + out);
+    said_by_engines(std::string(ten) + " --device=h200 --benchmark_out=" + out);
     const double seconds = seconds_of_ended() - start;
-    CAPTURE(ended.said);
-    REQUIRE(ended.status == 0);
     std::printf("ten networks, f32 with and without TF32: %.1f s\n", seconds);
     least = std::min(least, seconds);
   }
@@ -80,18 +82,15 @@ TEST_CASE("engines of all convolutions of the ten networks are there in seconds,
 TEST_CASE("layouts, batches and types are asked apart, and a layout or a batch has a table, a type has columns") {
   const Folder folder;
   const std::string out = folder.file("engines.json");
-  const Ended table = run_or_skip(
-      "engines mnist_cnn --device=a100 --layout=nchw,nhwc --batch=2,3 --dtype=f32,bf16 --benchmark_out=" + out);
-  CAPTURE(table.said);
-  REQUIRE(table.status == 0);
+  const std::string table =
+      said_by_engines("mnist_cnn --device=a100 --layout=nchw,nhwc --batch=2,3 --dtype=f32,bf16 --benchmark_out=" + out);
   for (const char* part : {"mnist_cnn, batch 2, nchw", "mnist_cnn, batch 3, nhwc", "t tensor cores",
-                           "without a graph: dropout, softmax", "strict", "bf16"})
-    REQUIRE_THAT(table.said, ContainsSubstring(part));
+                           "without a graph: dropout, softmax", "strict", "bf16", "backward_data+fused"})
+    REQUIRE_THAT(table, ContainsSubstring(part));
   const json all = lamina::test::read(out);
   // Three passes of two convolutions and two of a pool, by layout, batch and type; of two products by batch and type;
   // of the second convolution in nhwc the data gradient with the mask of the first.
   REQUIRE(all["graphs"].size() == (3 * 2 + 2) * 8 + 3 * 2 * 4 + 4);
-  REQUIRE_THAT(table.said, ContainsSubstring("backward_data+fused"));
 }
 
 TEST_CASE("one layer is asked about by its name or by its fields, and every row names its unit") {
@@ -100,68 +99,44 @@ TEST_CASE("one layer is asked about by its name or by its fields, and every row 
     for (std::size_t at = said.find(begin); at != std::string::npos; at = said.find(begin, at + 1)) ++count;
     return count;
   };
-  const Ended named = run_or_skip("engines mnist_cnn --device=h100 --layer=conv2d_2");
-  CAPTURE(named.said);
-  REQUIRE(named.status == 0);
-  CHECK(rows(named.said, "\nconv2d_2 ") == 3);
-  CHECK_THAT(named.said, ContainsSubstring("asked about h100: 3 distinct graphs") && !ContainsSubstring("conv2d_1"));
-  const Ended own = run_or_skip("engines conv --input=2x8x9x9 --channels=4 --kernel=3 --device=h100");
-  CAPTURE(own.said);
-  REQUIRE(own.status == 0);
-  CHECK_THAT(own.said, ContainsSubstring("conv(4, 3x3) of 2x8x9x9, batch 2, nchw"));
-  CHECK(rows(own.said, "conv(4, 3x3) ") == 4);  // the title, and three passes
-  for (const auto& [words, says] : std::map<std::string, std::string>{
-           {"mnist_cnn --layer=conv2d_9", "no layer \"conv2d_9\": did you mean \"conv2d_1\" or \"conv2d_2\"?"},
-           {"mnist_cnn --layer=dropout_1", "no layer \"dropout_1\""},
-           {"conv --input=2x8x9x9 --channels=4 --kernel=3 --batch=3", "--batch applies to networks only"}}) {
-    const Ended refused = run_bench("engines " + words + " --device=h100");
-    CAPTURE(words, refused.said);
-    CHECK(refused.status == 2);
-    CHECK_THAT(refused.said, ContainsSubstring(says));
-  }
+  const std::string named = said_by_engines("mnist_cnn --device=h100 --layer=conv2d_2");
+  CHECK(rows(named, "\nconv2d_2 ") == 3);
+  CHECK_THAT(named, ContainsSubstring("asked about h100: 3 distinct graphs") && !ContainsSubstring("conv2d_1"));
+  const std::string own = said_by_engines("conv --input=2x8x9x9 --channels=4 --kernel=3 --device=h100");
+  CHECK_THAT(own, ContainsSubstring("conv(4, 3x3) of 2x8x9x9, batch 2, nchw"));
+  CHECK(rows(own, "conv(4, 3x3) ") == 4);  // the title, and three passes
+  said_by("engines mnist_cnn --layer=conv2d_9 --device=h100", 2,
+          "no layer \"conv2d_9\": did you mean \"conv2d_1\" or \"conv2d_2\"?");
+  said_by("engines mnist_cnn --layer=dropout_1 --device=h100", 2, "no layer \"dropout_1\"");
+  said_by("engines conv --input=2x8x9x9 --channels=4 --kernel=3 --batch=3 --device=h100", 2,
+          "--batch applies to networks only");
 }
 
-TEST_CASE("an unknown --device is refused with the known ones") {
-  const auto said = [](const std::string& device) {
-    const Ended ended = run_or_skip("engines mnist_cnn " + device);
-    REQUIRE(ended.status == 2);
-    return ended.said;
-  };
-  REQUIRE_THAT(said(""), ContainsSubstring("--device"));
-  REQUIRE_THAT(said("--device=h2000"),
-               ContainsSubstring("no device \"h2000\", and no such file: valid names: a100, h100, h200"));
+TEST_CASE("an unknown --device is refused with the known ones, a file that lacks properties with their names") {
+  said_by_engines("mnist_cnn ", 2, "--device");
+  said_by_engines("mnist_cnn --device=h2000", 2,
+                  "no device \"h2000\", and no such file: valid names: a100, h100, h200");
   const Folder folder;
   lamina::test::write(folder / "garbage.json", "{\"deviceVer\": ");
-  REQUIRE_THAT(said("--device=" + folder.file("garbage.json")), ContainsSubstring("does not hold a JSON object"));
-}
-
-TEST_CASE("a file that lacks properties is refused with their names and with cuDNN's message") {
-  const Folder folder;
+  said_by_engines("mnist_cnn --device=" + folder.file("garbage.json"), 2, "does not hold a JSON object");
   lamina::test::write(folder / "partial.json", "{\"deviceVer\": 900, \"warpSize\": 32}");
-  const Ended ended = run_or_skip("engines mnist_cnn --device=" + folder.file("partial.json"));
-  REQUIRE(ended.status == 2);
-  REQUIRE_THAT(ended.said, ContainsSubstring("CUDNN_STATUS_BAD_PARAM"));
-  REQUIRE_THAT(ended.said, ContainsSubstring("maxGridSize"));
-  REQUIRE_THAT(ended.said, !ContainsSubstring("warpSize"));
+  REQUIRE_THAT(said_by_engines("mnist_cnn --device=" + folder.file("partial.json"), 2, "CUDNN_STATUS_BAD_PARAM"),
+               ContainsSubstring("maxGridSize") && !ContainsSubstring("warpSize"));
 }
 
 TEST_CASE("plans of precompiled engines are built without a device, kept, and loaded the second time") {
   const Folder folder;
-  const std::string what = "engines mnist_cnn --device=h200 --build=first --plans=" + folder.file("plans") +
+  const std::string what = "mnist_cnn --device=h200 --build=first --plans=" + folder.file("plans") +
                            " --benchmark_out=" + folder.file("built.json");
-  const Ended made = run_or_skip(what);
-  CAPTURE(made.said);
-  REQUIRE(made.status == 0);
   // Of the first line: "14 distinct graphs, 435 plans, 20 of them from the folder".
-  const auto loaded = [](const Ended& ended) {
+  const auto loaded = [](const std::string& said) {
     std::pair<int, int> numbers;
-    const std::size_t begin = ended.said.find("distinct graphs, ");
-    REQUIRE(std::sscanf(ended.said.c_str() + begin, "distinct graphs, %d plans, %d of", &numbers.first,
-                        &numbers.second) == 2);
+    const char* const begin = said.c_str() + said.find("distinct graphs, ");
+    REQUIRE(std::sscanf(begin, "distinct graphs, %d plans, %d of", &numbers.first, &numbers.second) == 2);
     return numbers;
   };
-  const int built = loaded(made).first;
-  REQUIRE(loaded(made).second == 0);
+  const auto [built, of_them_loaded] = loaded(said_by_engines(what));
+  REQUIRE(of_them_loaded == 0);
   int plans = 0;
   const json all = lamina::test::read(folder / "built.json");
   for (const json& graph : all["graphs"])
@@ -177,49 +152,32 @@ TEST_CASE("plans of precompiled engines are built without a device, kept, and lo
 
   const auto file = std::filesystem::directory_iterator(folder / "plans")->path();
   lamina::test::write(file, lamina::test::contents(file).substr(0, 100));
-  const Ended again = run_bench(what);
-  CAPTURE(again.said);
-  REQUIRE(again.status == 0);
-  REQUIRE_THAT(again.said, ContainsSubstring(file.string() + " is damaged"));
+  const std::string again = said_by_engines(what), third = said_by_engines(what);
+  REQUIRE_THAT(again, ContainsSubstring(file.string() + " is damaged"));
   REQUIRE(loaded(again) == std::pair(built, built - 1));
-  const Ended third = run_bench(what);
-  REQUIRE_THAT(third.said, !ContainsSubstring("is damaged"));
+  REQUIRE_THAT(third, !ContainsSubstring("is damaged"));
   REQUIRE(loaded(third) == std::pair(built, built));
 }
 
 TEST_CASE("two versions are compared pick by pick: one with itself has no change") {
-  const Ended plain = run_or_skip("engines mnist_cnn --device=h200");
-  REQUIRE(plain.status == 0);
-  const std::string directory =
-      plain.said.substr(plain.said.find(" in ") + 4, plain.said.find(',') - plain.said.find(" in ") - 4);
-  const Ended both = run_bench("engines mnist_cnn --device=h200 --cudnn=" + directory + "," + directory);
-  CAPTURE(both.said);
-  REQUIRE(both.status == 0);
-  REQUIRE_THAT(both.said, ContainsSubstring("mnist_cnn, batch 16, nchw: 0 of "));
+  const std::string plain = said_by_engines("mnist_cnn --device=h200");
+  const std::string directory = plain.substr(plain.find(" in ") + 4, plain.find(',') - plain.find(" in ") - 4);
+  REQUIRE_THAT(said_by_engines("mnist_cnn --device=h200 --cudnn=" + directory + "," + directory),
+               ContainsSubstring("mnist_cnn, batch 16, nchw: 0 of "));
 }
 
 TEST_CASE("what --build and --dtype cannot do is refused before cuDNN is asked") {
   const Folder folder;
   lamina::test::write(folder / "file", "");
   const std::string what = "engines mnist_cnn --device=h200 ";
-  for (const auto& [flags, says] :
-       std::map<std::string, std::string>{{"--dtype=f64", "f32, f16 and bf16"},
-                                          {"--plans=x", "--build=first or --build=all"},
-                                          {"--build=first --plans=" + folder.file("file"), "not a folder"},
-                                          {"--build=some", "--build"}}) {
-    const Ended ended = run_bench(what + flags);
-    CAPTURE(flags, ended.said);
-    CHECK(ended.status == 2);
-    CHECK_THAT(ended.said, ContainsSubstring(says));
-  }
+  said_by(what + "--dtype=f64", 2, "f32, f16 and bf16");
+  said_by(what + "--plans=x", 2, "--build=first or --build=all");
+  said_by(what + "--build=first --plans=" + folder.file("file"), 2, "not a folder");
+  said_by(what + "--build=some", 2, "--build");
 }
 
 TEST_CASE("a cuDNN that is absent or too old is reported with what to do") {
   const std::string what = "engines mnist_cnn --device=h200 --cudnn=" LAMINA_TEST_FAKES;
-  const Ended missing = run_bench(what + "/nowhere");
-  REQUIRE(missing.status == 1);
-  REQUIRE_THAT(missing.said, ContainsSubstring("no cuDNN in") && ContainsSubstring("--cudnn=DIR"));
-  const Ended old = run_bench(what + "/8.9");
-  REQUIRE(old.status == 1);
-  REQUIRE_THAT(old.said, ContainsSubstring("8.9.7") && ContainsSubstring("9.8 or later"));
+  CHECK_THAT(said_by(what + "/nowhere", 1, "no cuDNN in"), ContainsSubstring("--cudnn=DIR"));
+  CHECK_THAT(said_by(what + "/8.9", 1, "8.9.7"), ContainsSubstring("9.8 or later"));
 }

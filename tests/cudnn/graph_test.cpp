@@ -204,21 +204,12 @@ TEST_CASE("the line of a graph differs wherever the graph does, and not with wha
   CHECK(usual == line({.seed = 7}, op));
   CHECK(usual != line({.dtype = DType::f16}, op));
   CHECK(usual != line({.layout = Layout::nhwc}, op));
-  for (const auto& change :
-       std::vector<std::function<void(Conv&)>>{[](Conv& c) { c.channels = 16; },
-                                               [](Conv& c) {
-                                                 c.kernel = {3, 1};
-                                               },
-                                               [](Conv& c) {
-                                                 c.stride = {1, 2};
-                                               },
-                                               [](Conv& c) { c.pad = 1; },
-                                               [](Conv& c) {
-                                                 c.dilation = {2, 1};
-                                               },
-                                               [](Conv& c) { c.groups = 2; }, [](Conv& c) { c.bias = false; }}) {
-    Conv other = op;
-    change(other);
+  for (const Conv& other :
+       {Conv{.channels = 16, .kernel = 3}, Conv{.channels = 8, .kernel = {3, 1}},
+        Conv{.channels = 8, .kernel = 3, .stride = {1, 2}}, Conv{.channels = 8, .kernel = 3, .pad = 1},
+        Conv{.channels = 8, .kernel = 3, .dilation = {2, 1}}, Conv{.channels = 8, .kernel = 3, .groups = 2},
+        Conv{.channels = 8, .kernel = 3, .bias = false}}) {
+    INFO(to_string(Op(other)));
     CHECK(usual != line({}, other));
   }
 }

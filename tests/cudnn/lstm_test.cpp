@@ -10,6 +10,7 @@ namespace {
 
 const Shape lstm_shape = {2, 4, 5, 1};
 const Recurrent op{.hidden = 3};
+const Case training = {"", op, {lstm_shape}}, inference = {"", op, {lstm_shape}, {}, Mode::inference};
 
 /// The calls without those that make, set, query or destroy descriptors and places.
 Calls work_of(const Calls& calls) {
@@ -19,12 +20,6 @@ Calls work_of(const Calls& calls) {
         !call.starts_with("Get"))
       work.push_back(call);
   return work;
-}
-
-Calls names_of(const Calls& calls) {
-  Calls names;
-  for (const std::string& call : calls) names.push_back(call.substr(0, call.find('(')));
-  return names;
 }
 
 /// The calls without copies.
@@ -50,15 +45,16 @@ std::string descriptor(FakeBackend& on, const Spec& spec, const Choice& choice =
   return {};
 }
 
-std::size_t count(const Calls& names, const std::string& name) {
-  return static_cast<std::size_t>(std::count(names.begin(), names.end(), name));
+/// Number `k` at a place of the library's weights, which the workspace begins with.
+float weight(const BoundUnit& unit, std::size_t place, std::size_t k) {
+  return static_cast<const float*>(unit.args.workspace)[place * 64 + k];
 }
 
 }  // namespace
 
 TEST_CASE("cudnn: an LSTM's forward copies the weights, turns x, computes, and turns y") {
   FakeBackend on;
-  BoundUnit unit(on, spec_of(on, {"", op, {lstm_shape}}));
+  BoundUnit unit(on, spec_of(on, training));
   const Calls work = work_of(unit.run(Pass::forward));
   REQUIRE(work.size() == 1);
   CHECK(work[0].starts_with("RNNForward(handle, RNNDescriptor_v8 3 2 2 0 0 0 0 3 4 3 3 1 "));
@@ -70,27 +66,22 @@ TEST_CASE("cudnn: an LSTM's forward copies the weights, turns x, computes, and t
 
 TEST_CASE("cudnn: an LSTM has two biases in the library, ours and zeros") {
   FakeBackend on;
-  BoundUnit unit(on, spec_of(on, {"", op, {lstm_shape}}));
+  BoundUnit unit(on, spec_of(on, training));
   auto* const bias = unit.args.w[2].as<float>();
   std::iota(bias, bias + 12, 1.0F);
   std::memset(unit.args.workspace, 0xff, on.fake.rnn_weight_bytes);  // the weights come first
   unit.run(Pass::forward);
-  const auto at = [&](std::size_t place, std::size_t k) {
-    float value = 0;
-    std::memcpy(&value, static_cast<char*>(unit.args.workspace) + place * 256 + k * sizeof(float), sizeof value);
-    return value;
-  };
   for (std::size_t gate = 0; gate < 4; ++gate)
     for (std::size_t k = 0; k < 3; ++k) {
-      CHECK(at(8 + gate, k) == bias[3 * gate + k]);
-      CHECK(at(12 + gate, k) == 0);
+      CHECK(weight(unit, 8 + gate, k) == bias[3 * gate + k]);
+      CHECK(weight(unit, 12 + gate, k) == 0);
     }
 }
 
 TEST_CASE("cudnn: an LSTM's weights that the library keeps together are one copy each") {
   FakeBackend on;
   on.fake.rnn_place_step = 3 * 3 * sizeof(float);  // bytes of a recurrent matrix
-  BoundUnit unit(on, spec_of(on, {"", op, {lstm_shape}}));
+  BoundUnit unit(on, spec_of(on, training));
   unit.run(Pass::forward);
   CHECK(on.log.calls == copies(4, 48) + copies(1, 144) + copies(4, 12) + Calls{"to rows", "from rows"});
 }
@@ -104,11 +95,7 @@ TEST_CASE("cudnn: a GRU's n has a bias of x and one of h, and its other biases o
   CHECK(work[0].starts_with("RNNForward(handle, RNNDescriptor_v8 3 3 2 0 0 0 0 3 4 3 3 1 "));
   CHECK(on.log.calls == copies(3, 48) + copies(3, 36) + copies(4, 12) + Calls{"to rows", "from rows"});
   const std::size_t places[] = {8, 9, 10, 13, 11, 12};  // biases of r, z, n; m; those of r and z beside h
-  for (std::size_t gate = 0; gate < 6; ++gate) {
-    float value = 0;
-    std::memcpy(&value, static_cast<char*>(unit.args.workspace) + places[gate] * 256, sizeof value);
-    CHECK(value == (gate < 4 ? bias[3 * gate] : 0));
-  }
+  for (std::size_t gate = 0; gate < 6; ++gate) CHECK(weight(unit, places[gate], 0) == (gate < 4 ? bias[3 * gate] : 0));
 }
 
 TEST_CASE("cudnn: an LSTM's backward keeps the reserve, asks for data before weights, and adds where that is wanted") {
@@ -116,7 +103,7 @@ TEST_CASE("cudnn: an LSTM's backward keeps the reserve, asks for data before wei
   on.fake.rnn_place_step = 3 * 3 * sizeof(float);
   on.fake.rnn_reserve_bytes = 770;  // it need not hold whole numbers
   for (const bool adds : {false, true}) {
-    BoundUnit unit(on, spec_of(on, {"", op, {lstm_shape}}, {.dtype = DType::f32, .adds = adds}));
+    BoundUnit unit(on, spec_of(on, training, {.dtype = DType::f32, .adds = adds}));
     on.log.calls.clear();
     const int zeros = on.log.device.copies;
     const Calls all = unit.run(Pass::backward_params), work = work_of(all);
@@ -151,11 +138,7 @@ TEST_CASE("cudnn: an LSTM's last step is the library's last state, and its gradi
 TEST_CASE("cudnn: in inference an LSTM saves nothing and asks for the sizes of inference") {
   FakeBackend on;
   on.fake.rnn_reserve_bytes = 0;
-  Case c{"", op, {lstm_shape}};
-  c.mode = Mode::inference;
-  const Spec spec = spec_of(on, c);
-  on.fake.forget();
-  BoundUnit unit(on, spec);
+  BoundUnit unit(on, spec_of(on, inference));
   CHECK(unit.lowered.saved_bytes == 0);
   CHECK(unit.lowered.steps.size() == 1);
   CHECK(unit.run(Pass::forward).back().ends_with(", 0, null)"));
@@ -163,7 +146,7 @@ TEST_CASE("cudnn: in inference an LSTM saves nothing and asks for the sizes of i
 
 TEST_CASE("cudnn: an LSTM's four algorithms are names of its descriptor, one for all passes") {
   FakeBackend on;
-  const Spec spec = spec_of(on, {"", op, {lstm_shape}});
+  const Spec spec = spec_of(on, training);
   const Calls names = on.backend.algorithms(spec, Pass::forward);
   CHECK(names == Calls{"persist_small_h", "standard", "persist_static", "persist_dynamic"});
   CHECK(on.backend.algorithms(spec, Pass::backward_data) == names);
@@ -176,7 +159,7 @@ TEST_CASE("cudnn: an LSTM's four algorithms are names of its descriptor, one for
     INFO(name);
     const Choice choice{.algorithm = {name, "", name}};
     CHECK(descriptor(on, spec, choice).find(", " + std::string(number) + ", 2, 2, 0, 0, ") != std::string::npos);
-    CHECK(count(on.fake.names(), "BuildRNNDynamic") == (std::string(name) == "persist_dynamic" ? 1 : 0));
+    CHECK(std::ranges::count(on.fake.names(), "BuildRNNDynamic") == (std::string(name) == "persist_dynamic" ? 1 : 0));
     const Lowered lowered = on.backend.lower(spec, choice);
     for (const Lowered::Step& step : lowered.steps)
       CHECK(step.algorithm == (std::string(name).empty() ? "persist_small_h" : name));
@@ -202,7 +185,7 @@ TEST_CASE("cudnn: an LSTM of many hidden values, or in f64, takes the standard a
 TEST_CASE(
     "cudnn: an LSTM for which the library refuses its fast algorithm takes the standard one, unless it was named") {
   FakeBackend on;
-  const Spec spec = spec_of(on, {"", op, {lstm_shape}});
+  const Spec spec = spec_of(on, training);
   CHECK(on.backend.lower(spec, {}).steps[0].algorithm == "persist_small_h");
   on.fake.status["RNNForward"] = 3000;
   const Lowered lowered = on.backend.lower(spec, {});
@@ -233,10 +216,10 @@ TEST_CASE("cudnn: an LSTM gets ids as one-hot vectors, and gives them no gradien
 
 TEST_CASE("cudnn: an LSTM is in strict math unless tf32 is asked for") {
   FakeBackend on;
-  const Spec spec = spec_of(on, {"", op, {lstm_shape}});
+  const Spec spec = spec_of(on, training);
   CHECK(descriptor(on, spec).find(", 0, 0, 3, 4, 3, 3, 1, ") != std::string::npos);
   CHECK(descriptor(on, spec, {.math = Math::tf32}).find(", 0, 0, 0, 4, 3, 3, 1, ") != std::string::npos);
-  const Spec f64 = spec_of(on, {"", op, {lstm_shape}}, {.dtype = DType::f64});
+  const Spec f64 = spec_of(on, training, {.dtype = DType::f64});
   CHECK(descriptor(on, f64).find(", 1, 1, 0, 4, 3, 3, 1, ") != std::string::npos);  // the library's only math for f64
   CHECK_THROWS_AS(on.backend.lower(f64, {.math = Math::tf32}), Unsupported);
 }
@@ -253,7 +236,7 @@ TEST_CASE("cudnn: what the library lacks for an LSTM is refused before anything 
   refuses(on, {.hidden = 3, .gates = Gates::hard_sigmoid}, "logistic");
   refuses(on, op, "max_error", {.max_error = 1e-3});
   refuses(on, op, "workspace", {.workspace_limit = 100});
-  const Spec nhwc = spec_of(on, {"", op, {lstm_shape}}, {.dtype = DType::f32, .layout = Layout::nhwc});
+  const Spec nhwc = spec_of(on, training, {.dtype = DType::f32, .layout = Layout::nhwc});
   CHECK_THROWS_AS(on.backend.lower(nhwc, {}), Unsupported);
   on.fake.status["SetRNNDescriptor_v8"] = 3000;
   refuses(on, op, "SetRNNDescriptor_v8");

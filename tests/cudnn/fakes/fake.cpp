@@ -75,12 +75,13 @@ struct Entry<Tag, R(P...)> {
   };
 LAMINA_CUDNN_ENTRY_POINTS(LAMINA_TEST_TAG)
 
-template <class T>
-int number_of([[maybe_unused]] T argument) {
-  if constexpr (std::is_same_v<T, int>)
-    return argument;
-  else
-    return -1;
+/// Calls `function` with each argument of type T.
+template <class T, class Function, class... P>
+void each_of(const Function& function, P... p) {
+  const auto call = [&]([[maybe_unused]] auto argument) {
+    if constexpr (std::is_same_v<decltype(argument), T>) function(argument);
+  };
+  (call(p), ...);
 }
 
 template <class T>
@@ -91,27 +92,27 @@ bool is_null([[maybe_unused]] T argument) {
     return false;
 }
 
-/// Whether 9.19 and 9.26 take these arguments of SetRNNDescriptor_v8.
+/// Whether 9.19 and 9.26 take these int arguments of SetRNNDescriptor_v8.
 bool takes_network(const std::vector<int>& arguments) {
-  const int algorithm = arguments[1], biases = arguments[3], type = arguments[6];
+  const int algorithm = arguments[0], biases = arguments[2], type = arguments[5];
   const bool is_static = algorithm == rnn::persist_static || algorithm == rnn::persist_small_h;
   return algorithm == rnn::standard || (biases == rnn::both_biases && !(is_static && type == data_type::f64));
 }
 
 const char* name_of(Status status) {
-  const bool old = current->api.version < 90000;
-  switch (status) {
-    case 0: return "CUDNN_STATUS_SUCCESS";
-    case 2: return old ? "CUDNN_STATUS_ALLOC_FAILED" : "CUDNN_UNKNOWN_STATUS";
-    case 3: return old ? "CUDNN_STATUS_BAD_PARAM" : "CUDNN_UNKNOWN_STATUS";
-    case 8: return old ? "CUDNN_STATUS_EXECUTION_FAILED" : "CUDNN_UNKNOWN_STATUS";
-    case 9: return old ? "CUDNN_STATUS_NOT_SUPPORTED" : "CUDNN_UNKNOWN_STATUS";
-    case 2000: return old ? "CUDNN_UNKNOWN_STATUS" : "CUDNN_STATUS_BAD_PARAM";
-    case 3000: return old ? "CUDNN_UNKNOWN_STATUS" : "CUDNN_STATUS_NOT_SUPPORTED";
-    case 4004: return old ? "CUDNN_UNKNOWN_STATUS" : "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED";
-    case 5000: return old ? "CUDNN_UNKNOWN_STATUS" : "CUDNN_STATUS_EXECUTION_FAILED";
-    default: return "CUDNN_UNKNOWN_STATUS";
-  }
+  static const std::map<Status, const char*> old = {{0, "CUDNN_STATUS_SUCCESS"},
+                                                    {2, "CUDNN_STATUS_ALLOC_FAILED"},
+                                                    {3, "CUDNN_STATUS_BAD_PARAM"},
+                                                    {8, "CUDNN_STATUS_EXECUTION_FAILED"},
+                                                    {9, "CUDNN_STATUS_NOT_SUPPORTED"}},
+                                             young = {{0, "CUDNN_STATUS_SUCCESS"},
+                                                      {2000, "CUDNN_STATUS_BAD_PARAM"},
+                                                      {3000, "CUDNN_STATUS_NOT_SUPPORTED"},
+                                                      {4004, "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED"},
+                                                      {5000, "CUDNN_STATUS_EXECUTION_FAILED"}};
+  const auto& names = current->api.version < 90000 ? old : young;
+  const auto found = names.find(status);
+  return found == names.end() ? "CUDNN_UNKNOWN_STATUS" : found->second;
 }
 
 }  // namespace
@@ -165,57 +166,45 @@ Status Fake::answer(const std::string& call, P... p) {
     return ok;
   }
   if (count++ == fail_call) return fail_status;
-  [[maybe_unused]] int number = -1;  // the first int argument: the algorithm of a convolution's run
-  const auto note = [&](auto argument) {
-    if constexpr (std::is_same_v<decltype(argument), int>)
-      if (number < 0) number = argument;
-  };
-  (note(p), ...);
-  if (call == fail_call_of && number == fail_algorithm) return fail_status;
+  std::vector<int> ints;
+  each_of<int>([&](int number) { ints.push_back(number); }, p...);
+  // The first int argument is the algorithm of a convolution's run.
+  if (call == fail_call_of && !ints.empty() && ints[0] == fail_algorithm) return fail_status;
   if (const auto told = status.find(call); told != status.end()) return told->second;
-  if (call == "SetRNNDescriptor_v8" && !takes_network({number_of(p)...})) return 3000;
+  if (call == "SetRNNDescriptor_v8" && !takes_network(ints)) return 3000;
   if (call == "GetRNNWeightParams" && (is_null(p) || ...)) return 2000;
 
   Status outcome = ok;
   const Pass pass = pass_of(call);
-  const auto act = [&](auto pointer) {
+  const auto make = [&](auto pointer) {
     using T = decltype(pointer);
     if constexpr (is_place_for_object<T>) {
       *pointer = reinterpret_cast<std::remove_pointer_t<T>>(new Object{call == "Create" ? "handle" : "new"});
       ++made, ++living;
-    } else if constexpr (std::is_same_v<T, int*>) {
-      *pointer = call.ends_with("MaxCount") ? algorithms_of(pass) : static_cast<int>(answers[pass].size());
-    } else if constexpr (std::is_same_v<T, AlgorithmResult*>) {
-      std::copy(answers[pass].begin(), answers[pass].end(), pointer);
     }
   };
-  (act(p), ...);
+  (make(p), ...);
+  const bool asks_for_most = call.ends_with("MaxCount");
+  each_of<int*>([&](int* to) { *to = asks_for_most ? algorithms_of(pass) : static_cast<int>(answers[pass].size()); },
+                p...);
+  each_of<AlgorithmResult*>([&](AlgorithmResult* to) { std::copy(answers[pass].begin(), answers[pass].end(), to); },
+                            p...);
 
   if (call == "GetRNNWeightParams") {
     const char* weights = nullptr;
-    int layer = -1, matrix = -1;
-    const auto look = [&](auto argument) {
-      using T = decltype(argument);
-      if constexpr (std::is_same_v<T, const void*>) weights = static_cast<const char*>(argument);
-      if constexpr (std::is_same_v<T, int>) (layer < 0 ? layer : matrix) = argument;
+    each_of<const void*>([&](const void* data) { weights = static_cast<const char*>(data); }, p...);
+    std::size_t first = 0;               // first place of the matrices, then of the biases
+    const auto place = [&](void** to) {  // ints: the layer, the matrix
+      if (to != nullptr)
+        *to = const_cast<char*>(weights) + (first + static_cast<std::size_t>(ints[1])) * rnn_place_step;
+      first += 8;
     };
-    (look(p), ...);
-    std::size_t first = 0;  // first place of the matrices, then of the biases
-    const auto place = [&](auto argument) {
-      if constexpr (std::is_same_v<decltype(argument), void**>) {
-        if (argument != nullptr)
-          *argument = const_cast<char*>(weights) + (first + static_cast<std::size_t>(matrix)) * rnn_place_step;
-        first += 8;
-      }
-    };
-    (place(p), ...);
+    each_of<void**>(place, p...);
   }
   value_type_ = double_factors ? "f64" : "f32";
-  [[maybe_unused]] const auto take_type = [&](auto argument) {  // the value of SetTensor is of the tensor's type
-    if constexpr (std::is_same_v<decltype(argument), TensorObject*>)
-      if (call == "SetTensor") value_type_ = object(argument).text.substr(0, object(argument).text.find(' '));
-  };
-  (take_type(p), ...);
+  if (call == "SetTensor")  // whose value is of the tensor's type
+    each_of<TensorObject*>(
+        [&](TensorObject* its) { value_type_ = object(its).text.substr(0, object(its).text.find(' ')); }, p...);
   const std::vector<std::string> words = {text(p)...};
   if (const std::string reason = unlisted_types(call, words, api.version); !reason.empty()) {
     last_error = call + ": " + reason;
@@ -224,17 +213,12 @@ Status Fake::answer(const std::string& call, P... p) {
   if (call == "GetRNNWeightSpaceSize" || call == "GetRNNTempSpaceSizes") {
     std::size_t place = call == "GetRNNWeightSpaceSize" ? 0 : 1;
     const std::size_t sizes[] = {rnn_weight_bytes, rnn_work_bytes, rnn_reserve_bytes};
-    const auto fill = [&](auto pointer) {
-      if constexpr (std::is_same_v<decltype(pointer), std::size_t*>) *pointer = sizes[place++];
-    };
-    (fill(p), ...);
+    each_of<std::size_t*>([&](std::size_t* to) { *to = sizes[place++]; }, p...);
   } else if constexpr ((std::is_same_v<P, std::size_t*> || ...)) {  // for workspace: the algorithm comes before it
-    const int algorithm = std::stoi(words[words.size() - 2]);
-    const auto place = [&](auto pointer) {
-      if constexpr (std::is_same_v<decltype(pointer), std::size_t*>)
-        *pointer = workspace.contains(algorithm) ? workspace[algorithm] : 100 * static_cast<std::size_t>(algorithm + 1);
-    };
-    (place(p), ...);
+    const int algorithm = ints.back();
+    const std::size_t bytes =
+        workspace.contains(algorithm) ? workspace[algorithm] : 100 * static_cast<std::size_t>(algorithm + 1);
+    each_of<std::size_t*>([&](std::size_t* to) { *to = bytes; }, p...);
     if (workspace_status.contains(algorithm)) outcome = workspace_status[algorithm];
   }
   const auto set = [&](auto first, auto...) {
@@ -277,9 +261,9 @@ Fake::Fake(std::size_t version) : before_(current) {
 
 Fake::~Fake() { current = before_; }
 
-std::vector<std::string> Fake::names() const {
+std::vector<std::string> names_of(const std::vector<std::string>& calls) {
   std::vector<std::string> names;
-  for (const std::string& call : calls) names.push_back(call.substr(0, call.find('(')));
+  for (const std::string& call : calls) names.push_back(call.substr(0, call.find_first_of("( ")));
   return names;
 }
 

@@ -13,6 +13,9 @@
 
 namespace lamina::test {
 
+/// The names of calls, without their arguments.
+std::vector<std::string> names_of(const std::vector<std::string>& calls);
+
 class Fake {
  public:
   /// The functions of the table use the newest live instance: they have no other way to find it.
@@ -26,7 +29,7 @@ class Fake {
   /// "SoftmaxForward(handle, 1, 1, 1, f32 2x4x1x1 / 4 1 1 1, x, 0, f32 2x4x1x1 / 4 1 1 1, y)": descriptors by their
   /// settings, memory by its given name, factors by their numbers.
   std::vector<std::string> calls;
-  std::vector<std::string> names() const;  ///< names of the calls alone
+  std::vector<std::string> names() const { return names_of(calls); }
   void forget() { calls.clear(); }
 
   void name(const void* memory, const std::string& as) { memory_[memory] = as; }

@@ -330,11 +330,8 @@ int execute(cudnn::HandleObject*, void* plan_pointer, void* pack_pointer) {
 
 FakeGraph& fake_graph() { return state; }
 
-cudnn::Api fake_graph_api() {
+void serve_graphs(cudnn::Api& api) {
   state = FakeGraph{};
-  cudnn::Api api;
-  api.version = 91900;
-  api.GetErrorString = error_string;
   api.GetLastErrorString = last_error;
   api.BackendCreateDescriptor = create;
   api.BackendDestroyDescriptor = destroy;
@@ -342,6 +339,13 @@ cudnn::Api fake_graph_api() {
   api.BackendSetAttribute = set;
   api.BackendGetAttribute = get;
   api.BackendExecute = execute;
+}
+
+cudnn::Api fake_graph_api() {
+  cudnn::Api api;
+  api.version = 91900;
+  api.GetErrorString = error_string;
+  serve_graphs(api);
   return api;
 }
 

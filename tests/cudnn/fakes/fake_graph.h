@@ -48,7 +48,10 @@ struct FakeGraph {
 /// Shared by all tables below; the C functions find it here.
 FakeGraph& fake_graph();
 
-/// A table whose functions work on fake_graph(), which it resets.
+/// Gives a table functions that work on fake_graph(), which it resets.
+void serve_graphs(cudnn::Api&);
+
+/// A table of these functions alone.
 cudnn::Api fake_graph_api();
 
 }  // namespace lamina::test

@@ -84,10 +84,13 @@ struct MachineLog {
 
 std::unique_ptr<cudnn::Machine> make_host_machine(MachineLog&);
 
-/// A backend on a fake and the host.
+/// A backend on a fake and the host: cudnn or, with engines, cudnn-graph.
 struct FakeBackend {
-  explicit FakeBackend(std::size_t version = 91900)
-      : fake(version), backend("cudnn", make_host_machine(log), [this]() -> const cudnn::Api& { return fake.api; }) {}
+  explicit FakeBackend(std::size_t version = 91900, const char* name = "cudnn",
+                       std::unique_ptr<cudnn::graph::UnitEngines> engines = nullptr)
+      : fake(version),
+        backend(
+            name, make_host_machine(log), [this]() -> const cudnn::Api& { return fake.api; }, std::move(engines)) {}
 
   Fake fake;
   MachineLog log;
