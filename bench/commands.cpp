@@ -29,7 +29,7 @@ int printed(const std::string& text) { return print_now(text), 0; }
 
 int status_of_interrupt() { return interrupted() != 0 ? 128 + interrupted() : 0; }
 
-/// The options of a subcommand for networks, with these groups of flags.
+/// Adds the names of networks and these groups of flags. Gives the options that they set.
 template <class Options>
 std::shared_ptr<Options> with_networks(CLI::App& app, unsigned flags, bool tables = true) {
   auto options = std::make_shared<Options>();
@@ -64,7 +64,7 @@ Action ledger(CLI::App& app) {
   };
 }
 
-/// Measures every algorithm of networks, or of layers.
+/// Adds --passes and --benchmark_out. The action measures every algorithm of networks, or of layers.
 Action measure_algorithms(CLI::App& app, const std::shared_ptr<FrontierOptions>& options) {
   add_passes(app, options->passes);
   add_out(app, options->out);
@@ -85,7 +85,7 @@ Action frontier(CLI::App& app) {
   return measure_algorithms(app, options);
 }
 
-/// Measures the layers of a file, or one layer, whose op is the name of the subcommand.
+/// The subcommand `layers`, for a file of layers, or the subcommand of an op, for one layer with this op.
 Action layers(CLI::App& app) {
   auto options = std::make_shared<FrontierOptions>();
   (app.get_name() == "layers" ? add_layer_file : add_layer)(app, options->net.layers);
@@ -97,12 +97,12 @@ Action layers(CLI::App& app) {
 
 Action compare(CLI::App& app) {
   auto options = std::make_shared<CompareOptions>();
-  app.add_option("A", options->first, "Before a change: a result file, or a folder with a file per process")
+  app.add_option("A", options->first, "Results before a change: a file, or a folder with a file of each process")
       ->type_name("PATH");
-  app.add_option("B", options->second, "After the change: a file or a folder")->type_name("PATH");
-  auto* const paired = app.add_option("--paired", options->paired, "Instead of A and B: a file with variants in turns");
+  app.add_option("B", options->second, "Results after the change: a file or a folder")->type_name("PATH");
+  auto* const paired = app.add_option("--paired", options->paired, "Instead of A and B: variants that took turns");
   paired->type_name("FILE");
-  add_list(app, "--subject", options->subjects, "Variants to compare with every other variant, and with the fastest")
+  add_list(app, "--subject", options->subjects, "Variants to compare with the rest, and with the fastest of these")
       ->type_name("VARIANT[,...]")
       ->needs(paired);
   app.parse_complete_callback([options] {
@@ -116,7 +116,7 @@ Action compare(CLI::App& app) {
       "Exit 3 if a row is slower by more than this share, or fails in B alone; 4 if there are too few processes");
   add_share(
       app, "--smallest", [options](double share) { options->rules.smallest = share; },
-      "The change to find; a row is equal if its whole interval is within it; default: 2%");
+      "Change that the comparison should find; a row is equal if its whole interval is within it; default: 2%");
   app.add_flag("--any_load", options->rules.any_load, "Judge rows that other programs disturbed, too")
       ->excludes(paired);
   app.add_flag("--cpu_time", options->rules.cpu_time, "Compare processor time, which other programs change less");
@@ -138,7 +138,7 @@ Action sweep(CLI::App& app) {
   app.option_defaults()->group("What is swept");
   add_list(app, "--thread_counts", options->thread_counts, "Numbers of threads; default: 1, 2, 4, ... all")
       ->check(CLI::Range(1, most_backend_threads));
-  add_list(app, "--images", options->images, "Rows and columns of the input; default: that of --image")
+  add_list(app, "--images", options->images, "Rows and columns of the input; default: the value of --image")
       ->check(CLI::Range(1, 65536));
   app.add_option("--longest_pass", options->longest_pass,
                  "Leave out batches whose pass would take more seconds than this; default: 20")
@@ -167,7 +167,7 @@ Action memory(CLI::App& app) {
 
 Action describe(CLI::App& app) {
   auto options = with_networks<DescribeOptions>(app, task_flags | mode_flags);
-  app.get_option("--backend")->description("Backends whose algorithms to print; without it the layers are printed");
+  app.get_option("--backend")->description("Backends, to print their algorithms; without it the layers are printed");
   for (const char* of_plans : {"--inference", "--measure", "--keep", "--unfused"})
     app.get_option(of_plans)->needs("--backend");
   return [options](const MakeBackend& make) {
@@ -178,7 +178,7 @@ Action describe(CLI::App& app) {
   };
 }
 
-/// Adds a subcommand for each kind of layer. Call the result when the flags are read: a layer has its own sizes.
+/// Adds a subcommand for each kind of layer. Call the result after parsing: it refuses a network's sizes with a layer.
 std::function<void()> add_own_layers(CLI::App& app, NetSettings& net) {
   app.option_defaults()->group("Options");
   add_layers(app, net.layers);
@@ -197,7 +197,7 @@ Action check_gradients_of(CLI::App& app) {
   app.get_option("--dtype")->description("Element type; default: f64");
   app.option_defaults()->group("What is compared");
   app.add_option("--coordinates", options->how.coordinates,
-                 "An f64 tensor with at most this many elements is compared element by element; default: 4")
+                 "Most elements of an f64 tensor that is compared element by element; default: 4")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--directions", options->how.directions, "Directions to compare in other tensors; default: 2")
       ->check(CLI::PositiveNumber);
@@ -232,7 +232,7 @@ Action devices(CLI::App& app) {
 Action engines(CLI::App& app) {
   auto options = with_networks<EnginesOptions>(
       app, onnx_flags | size_flags | batch_flags | dtype_flags | layout_flags | cudnn_flags | mode_flags, false);
-  app.add_option("--device", options->device, "a100, h100, h200, or a JSON file of properties")
+  app.add_option("--device", options->device, "Device: a100, h100, h200, or a JSON file of properties")
       ->type_name("NAME|FILE")
       ->required();
   add_list(app, "--layer", options->layers, "Only these layers, as `lamina_bench describe` names them")
@@ -261,13 +261,13 @@ Action train(CLI::App& app) {
 Action serve(CLI::App& app) {
   auto options = std::make_shared<ServeOptions>();
   options->backends.names = {"eigen"};
-  app.add_option("network", options->network, "A network; without it convolutions are served");
+  app.add_option("network", options->network, "Network; without it, --onnx and --training, convolutions are served");
   add_flags(app, network_flags | measure_flags | row_flags, *options);
   app.add_option("--device", options->backends.device, "Number of the GPU; default: 0");
   ServedTrainingOptions& training = options->training;
-  app.add_option("--files", training.files, "Folder that peers read the network, or the epochs, from");
-  app.add_flag("--write_onnx", options->write_onnx, "The folder has the network as ONNX, too");
-  app.add_option("--training", training.workload, "A workload, whose epochs are served");
+  app.add_option("--files", training.files, "Folder from which peers read the network, or the epochs");
+  app.add_flag("--write_onnx", options->write_onnx, "Write the network to the folder as ONNX, too");
+  app.add_option("--training", training.workload, "Workload whose epochs are served");
   app.add_option("--share", training.share, "Share of the workload's synthetic set; default: 1");
   app.add_option("--epochs", training.epochs, "Number of epochs to write to the folder; default: 1");
   return [options](const MakeBackend&) { return run_serve(*options); };
@@ -275,27 +275,27 @@ Action serve(CLI::App& app) {
 
 constexpr Command every_command[] = {
     {"run", "Time rows of networks and layers; the default subcommand", run_command, true},
-    {"ledger", "Time per layer and pass, biggest first, and their sum against the whole", ledger},
-    {"frontier", "The algorithms per layer and pass that no other beats, and the fastest network of these", frontier},
+    {"ledger", "Times per layer and pass, longest first, and their sum against the whole pass", ledger},
+    {"frontier", "The algorithms per layer and pass that no other beats, and the fastest network with them", frontier},
     {"compare", "Compare two sets of results by row: faster, slower, equal or inconclusive; a gate for CI", compare},
     {"check", "Check gradients of networks or ONNX files by finite differences: which are wrong, and where",
      check_gradients_of},
-    {"sweep", "Time batches until out of memory, threads, sizes, types, backends: one file; answers in words", sweep},
+    {"sweep", "Time threads, sizes, types, backends, batches until memory is full: one file, answers in words", sweep},
     {"memory", "Memory of training and inference at a batch, by kind; the largest batch that fits", memory},
     {"describe", "Layers: op, output, parameters, multiply-adds, bytes; with --backend, algorithms and why", describe},
     {"networks", "List the networks: names, images, sources", networks},
-    {"devices", "List processor and GPUs: what they are, and the rates that they reach, measured", devices},
-    {"engines", "Engines that cuDNN would choose per convolution and pass on a device, which may be absent", engines},
+    {"devices", "List processor and GPUs: their properties and their measured rates", devices},
+    {"engines", "Engines that cuDNN proposes per layer and pass on a device, which may be absent", engines},
     {"train", "Train workloads, networks, ONNX files: seconds, dollars, loss and accuracy by epoch", train, true},
     {"conv", "Time one convolution by every algorithm: workspace, error, determinism, the pick and why", layers},
     {"fully_connected", "Like conv, for a fully connected layer", layers},
     {"max_pool", "Like conv, for a max pooling", layers},
     {"average_pool", "Like conv, for an average pooling", layers},
-    {"batch_norm", "Like conv, for a batch normalization", layers},
+    {"batch_norm", "Like conv, for a batch normalisation", layers},
     {"lstm", "Like conv, for an LSTM", layers},
     {"gru", "Like conv, for a GRU", layers},
     {"layers", "Like conv, for many layers: a file has a line for each", layers},
-    {"serve", "One pass at a time for bench/race/race, by requests on standard input", serve}};
+    {"serve", "Run one pass per request, for bench/race/race; requests come on standard input", serve}};
 
 }  // namespace
 

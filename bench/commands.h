@@ -18,8 +18,8 @@ using Action = std::function<int(const MakeBackend&)>;
 struct Command {
   const char* name;
   const char* about;
-  Action (*add)(CLI::App&);  ///< function that adds the flags
-  bool takes_ranks = false;  ///< whether several processes of mpirun run it together
+  Action (*add)(CLI::App&);  ///< function that adds the flags and gives the action
+  bool takes_ranks = false;  ///< whether it may run as several processes of mpirun
 };
 
 std::span<const Command> commands();

@@ -26,7 +26,7 @@ double seconds_per(const std::string& unit) {
   throw Wrong{"time_unit \"" + unit + "\" is unknown"};
 }
 
-/// Adds the entry of one pass or round, or of all of them. `paired`: each round is a process of its own.
+/// Adds the entry of one pass or round, or of all of them. `paired`: variants took turns, in numbered rounds.
 void add_entry(std::map<std::string, RunRow>& rows, const Json& entry, bool paired) {
   if (entry.value("run_type", std::string("iteration")) != "iteration") return;
   const std::string name = entry.at("name").get<std::string>();
@@ -53,7 +53,7 @@ void add_entry(std::map<std::string, RunRow>& rows, const Json& entry, bool pair
   if (several) rounds.resize(times.size()), std::iota(rounds.begin(), rounds.end(), 0);
   if (several) rounds = entry.value("rounds", rounds);
   if (times.empty() || cpu_times.size() != times.size() || rounds.size() != times.size())
-    throw Wrong{name + " has no real_times, or another number of cpu_times or rounds"};
+    throw Wrong{name + " has no real_times, or not as many cpu_times or rounds"};
   for (std::size_t i = 0; i < times.size(); ++i) {
     if (!(times[i] > 0) || !std::isfinite(times[i])) throw Wrong{fmt::format("{} has the time {}", name, times[i])};
     if (std::ranges::find(row.rounds, rounds[i]) != row.rounds.end())
@@ -98,7 +98,7 @@ void read_document(const std::filesystem::path& path, const Take& take) {
           "holds no rows of lamina_bench: it has no \"context\" with \"benchmarks\" or \"ledgers\"; give a file of "
           "--benchmark_out");
     if (const int format = document["context"].value("lamina_format", result_format); format > result_format)
-      throw refused(fmt::format("has format {}, and this lamina_bench reads up to {}; compare with a newer one", format,
+      throw refused(fmt::format("has format {}, and this lamina_bench reads up to {}; use a newer lamina_bench", format,
                                 result_format));
     take(std::move(document));
   } catch (const nlohmann::json::parse_error& error) {
@@ -171,7 +171,7 @@ std::vector<RunFile> read_processes(const std::filesystem::path& path) {
   for (const auto& entry : std::filesystem::directory_iterator(path))
     if (entry.path().extension() == ".json") all.push_back(read_run_file(entry.path()));
   if (all.empty())
-    throw FileError(fmt::format("{} holds no file *.json; give each process a file there", path.string()));
+    throw FileError(fmt::format("{} holds no file *.json; put the file of each process there", path.string()));
   std::ranges::sort(all, {}, [](const RunFile& file) { return std::pair(file.fact("time_start"), file.path); });
   return all;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Facts of this build, put in by CMake.
+// Facts of this build, which CMake fills in.
 
 namespace lamina::bench::build {
 

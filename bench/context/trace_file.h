@@ -1,5 +1,5 @@
 #pragma once
-// A trace in the format that Perfetto and chrome://tracing open: processes below one another, each with lanes.
+// A trace in the format that Perfetto and chrome://tracing open. They show processes below one another, with lanes.
 
 #include <filesystem>
 #include <string>
@@ -11,7 +11,7 @@ namespace lamina::bench {
 
 class TraceFile {
  public:
-  int add_process(const std::string& name);  ///< gives its number; viewers sort processes by it
+  int add_process(const std::string& name);  ///< gives its number, by which viewers sort
   void add_lane(int process, int lane, const std::string& name);
   /// An event with its time in seconds, and fields of its own.
   void add(int process, int lane, const std::string& name, double start, double seconds, Json more);

@@ -13,7 +13,7 @@ namespace {
 
 std::atomic<int> caught = 0;
 std::atomic<bool> hushed = false, ends_planning = false;
-static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may take no lock");
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler must not take a lock");
 
 extern "C" void remember(int signal) {
   caught = signal;

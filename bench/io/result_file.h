@@ -1,5 +1,5 @@
 #pragma once
-// The rows as a JSON file of Google Benchmark's form, whole at every moment.
+// A file of results: JSON in the form of Google Benchmark's files. At every moment the file is complete.
 
 #include <chrono>
 #include <filesystem>
@@ -13,14 +13,14 @@ using Json = nlohmann::ordered_json;  ///< its fields keep their order
 /// The format of every file of results (bench/results.schema.json): readers refuse a greater number.
 constexpr int result_format = 2;
 
-/// Writes to a neighbour and renames it, so that a full disk or an interrupt leaves the old file.
+/// Writes a new file beside the old one and renames it, so that a full disk or an interrupt leaves the old file.
 /// Throws FileError, which says what could not be written, why, and what to do.
 void replace_file(const std::filesystem::path&, const std::string& contents);
 
 /// The text of a file of results: each entry of each list is one line.
 std::string file_text(const Json& document);
 
-/// For Json::parse(): leaves out values that are nested deeper than any file of ours. Each level would need the stack
+/// For Json::parse(): leaves out values that are nested deeper than any file of ours. Each level would take stack
 /// when such a value is copied, printed or destroyed.
 inline bool not_too_deep(int depth, Json::parse_event_t /*event*/, Json& /*value*/) {
   constexpr int deepest = 100;
@@ -30,8 +30,8 @@ inline bool not_too_deep(int depth, Json::parse_event_t /*event*/, Json& /*value
 /// Makes the folder of a file if need be and tries to write there. Throws FileError.
 void check_writable(const std::filesystem::path& file);
 
-/// Keeps other processes of this machine from a file of results until this one ends. Throws FileError where another has
-/// it.
+/// Claims a file of results for this process until the process ends. Throws FileError if another process of this
+/// machine has claimed it.
 void claim(const std::filesystem::path& file);
 
 /// "layer/resnet50/conv1/forward/eigen/default/f32/nchw/batch:16/recompute": the name of a row with these fields of a
@@ -51,7 +51,7 @@ inline std::string row_name(const Json& key) {
 /// A document that grows in memory and is saved now and then.
 class ResultFile {
  public:
-  /// Claims the file. Throws FileError where it cannot be written.
+  /// Claims the file. Throws FileError if it cannot be written.
   explicit ResultFile(std::filesystem::path);
 
   Json document = {{"context", Json::object()}, {"benchmarks", Json::array()}};

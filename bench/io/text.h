@@ -22,7 +22,7 @@ std::string address_limit();
 bool on_terminal();  ///< whether standard error is a terminal
 
 void show_step(const std::string& what);
-void clear_step();  ///< called before other text is written
+void clear_step();  ///< call it before other text is written
 
 /// Takes a table, or a part of one, as soon as it is made.
 using Print = std::function<void(const std::string&)>;
@@ -43,21 +43,21 @@ struct TextTable {
   std::vector<std::vector<std::string>> rows{};
 
   std::string text() const;
-  std::string line(const std::vector<std::string>& cells) const;  ///< one row, in columns of their widths
-  std::string csv(bool titled = true) const;                      ///< RFC 4180
+  std::string line(const std::vector<std::string>& cells) const;  ///< one row, cells padded to their columns
+  std::string csv(bool titled = true) const;                      ///< as in RFC 4180; `titled`: titles come first
   std::vector<std::string> titles() const;
   std::string print(Format format) const { return format == Format::csv ? csv() : text(); }
 };
 
-/// A table for each of several things, such as networks. As text they are apart. As CSV they follow one another, and
-/// the first columns name the thing.
+/// A table for each of several things, such as networks. Text has separate tables. CSV has one table, whose first
+/// columns name the thing.
 class TextTables {
  public:
   TextTables(Format format, std::vector<TextTable::Column> of, std::vector<TextTable::Column> columns);
   void add(const std::vector<std::string>& of, std::vector<std::string> cells);
   bool empty() const { return table_.rows.empty(); }  ///< whether nothing was added since the last call of take()
-  /// The rows that were added since the last call. Text has a head and a foot, and an empty line before all but the
-  /// first answer. CSV has titles in the first answer.
+  /// The rows that were added since the last call. Text has a head and a foot. From the second call on it begins with
+  /// an empty line. CSV has titles in the first call alone.
   std::string take(const std::string& head = {}, const std::string& foot = {});
 
  private:

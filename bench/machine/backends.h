@@ -18,8 +18,8 @@ class Backends {
  public:
   explicit Backends(BackendSettings settings, MakeBackend make = make_backend);
 
-  /// The backends that the user named, or all that were built and can run here, cuda-host apart. Throws UsageError for
-  /// unknown names.
+  /// The backends that the user named, or all that were built and can run here, except cuda-host and cudnn-graph.
+  /// Throws UsageError for unknown names, and Unsupported if none can run.
   const std::vector<std::string>& names();
   /// The backends that were left out, and why: "cudnn: this build ...".
   const std::vector<std::string>& left_out() const { return left_out_; }
@@ -40,7 +40,7 @@ class Backends {
 };
 
 bool runs_on_gpu(const std::string& backend);
-/// The number of passes to time: `asked`, or by the kind of device if that is 0.
+/// The number of passes to time: `asked` or, if it is 0, a number for the kind of device.
 int passes_on(const std::string& backend, int asked);
 
 }  // namespace lamina::bench

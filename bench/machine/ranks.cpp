@@ -48,7 +48,7 @@ void print_on_rank_0() {
 
 int part_of(int batch, int ranks) {
   if (batch % ranks == 0) return batch / ranks;
-  throw UsageError(fmt::format("{} ranks cannot share a batch of {} evenly; start another number", ranks, batch));
+  throw UsageError(fmt::format("{} ranks cannot share a batch of {} evenly; change one of them", ranks, batch));
 }
 
 Sample joined(Communicator& ranks, Sample sample) {

@@ -10,12 +10,12 @@
 
 namespace lamina::bench {
 
-/// Does the work as a rank with this backend; without mpirun it is the only rank. Rank 0 alone prints. An exception in
-/// one of several ranks is printed with the rank's number, and ends all ranks. Gives the result of the work. Throws
-/// what make_communicator throws.
+/// Does the work as a rank, over NCCL if the backend runs on a GPU, else over MPI. Without mpirun there is one rank.
+/// Rank 0 alone prints. But an exception in any of several ranks is printed with the rank's number, and ends all ranks.
+/// Gives the result of the work. Throws what make_communicator throws and, with one rank, what the work throws.
 int with_ranks(const std::string& backend, const std::function<int(Communicator&)>& work);
 
-/// An error of the command line is the same for every rank: rank 0 prints it and ends all ranks, which wait here.
+/// Call it before printing an error that all ranks have. Rank 0 goes on. The others wait 2 s for rank 0 to end them.
 void print_on_rank_0();
 
 /// A rank's part of a batch. Throws UsageError if the batch cannot be divided evenly.

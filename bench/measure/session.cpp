@@ -1,5 +1,5 @@
-// The session of a subcommand: a network on a backend, its graph and plans, and the rates of backends.
-// Networks by name.
+// Networks by name: of the zoo, of a file, or of one layer. The configurations of a run, the graphs of networks, and
+// the options and weights of their plans.
 
 #include "session.h"
 
@@ -30,11 +30,11 @@ Network of_zoo(const nets::Info& info) {
 Network of_file(const std::filesystem::path& file, const NetSettings& settings) {
   if (settings.image != 0 || settings.width_divisor != 1 || settings.softmax)
     throw UsageError(fmt::format(
-        "--image, --width_divisor and --softmax are of the zoo's networks; {} is taken as it is", file.string()));
+        "--image, --width_divisor and --softmax change only built-in networks; {} is taken as it is", file.string()));
   return {.name = network_name(file), .source = "from " + file.string(), .file = file};
 }
 
-/// The library's words for its options, in terms of the flags that set them.
+/// The library's message, with the flags that set its options in place of the options.
 std::string by_flags(std::string said) {
   const auto replace_end = [&](std::string_view option, std::string_view flag) {
     if (said.ends_with(option)) said.replace(said.size() - option.size(), option.size(), flag);
@@ -103,8 +103,8 @@ OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const 
     for (const OnnxValue& input : model.inputs)
       if (const int images = model.graph.node(input.node).shape.n; !its.extents.empty() && images != batch)
         throw UsageError(fmt::format(
-            "--onnx_extents gives {} a batch of {}, and it is read with a batch of {}: leave that name out; "
-            "--batch gives the number of images, where several are taken",
+            "--onnx_extents gives {} a batch of {}, and it is read with a batch of {}: leave the batch out; "
+            "--batch gives the number of images",
             onnx.string(), images, batch));
     static std::set<std::string> said;
     if (model.replaced_batch > 0 && said.insert(onnx.string()).second)

@@ -31,22 +31,22 @@ struct NormNumbers {
 template <class T>
 std::size_t batch_norm_backward_bytes(int channels, std::int64_t count);
 
-/// Training: computes `channels` from the batch, and updates the running statistics. The running variance takes the
-/// unbiased one.
+/// Training: computes `channels` from the batch, and updates the running statistics. The running variance is updated by
+/// the unbiased variance of the batch.
 template <class T>
 void batch_norm_statistics(Stream, View<const T> x, const NormNumbers<T>&, NormChannel<T>* channels, void* workspace);
 
-/// Inference: computes `count` `channels` from the running statistics, which are only read.
+/// Inference: computes the `count` entries of `channels` from the running statistics. It does not change these.
 template <class T>
 void batch_norm_from_running(Stream, int count, const NormNumbers<T>&, NormChannel<T>* channels);
 
-/// y = the normalised x, plus `other` unless that is null, then the function of that. y may alias x or other.
+/// y = f(normalised x + other), with the given function as f. A null `other` is left out. y may alias x or other.
 template <class T>
 void batch_norm_apply(Stream, View<const T> x, View<const T> other, const PointwiseFunction&,
                       const NormChannel<T>* channels, View<T> y);
 
-/// The elements where the gradient of the normalised value passes: everywhere; where y > 0; or where y > 0, with y
-/// recomputed from x, which saves reading y. `function`: the gradient of a function, at the recomputed value.
+/// The gradient of the normalised value. `none`: dy. `from_y`: dy where y > 0, else 0. `from_x`: the same, but y is
+/// recomputed from x and not read. `function`: dy times the slope of a function at the recomputed normalised value.
 enum class NormMask : std::uint8_t { none, from_y, from_x, function };
 
 /// Gradients. Null data: not wanted. `dx` or `dother` may alias dy.
@@ -59,15 +59,15 @@ struct NormGradients {
   bool adds_dw;
 };
 
-/// `y` is read only with NormMask::from_y, the function with NormMask::function. All sums have a fixed order of images,
-/// channels and pixels.
+/// `y` is read only with NormMask::from_y, and the function is used only with NormMask::function. All sums have a fixed
+/// order of images, channels and pixels.
 template <class T>
 void batch_norm_backward(Stream, NormMask, const PointwiseFunction&, View<const T> x, View<const T> y, View<const T> dy,
                          const NormChannel<T>* channels, const Computed<T>* scale, const NormGradients<T>&,
                          void* workspace);
 
 /// Group normalisation: a batch norm whose channels are the groups of each image. Scale and shift have a number for
-/// each channel; null ones are 1 and 0.
+/// each channel. A null scale is 1, and a null shift is 0.
 template <class T>
 struct GroupNumbers {
   const Computed<T>* scale;
@@ -81,7 +81,7 @@ template <class T>
 void group_norm_forward(Stream, View<const T> x, const GroupNumbers<T>&, NormChannel<T>* saved, View<T> y,
                         void* workspace);
 
-/// All gradients. Those of scale and shift are both wanted or both null.
+/// The gradients that are not null. dscale and dshift are both null, or neither is.
 template <class T>
 void group_norm_backward(Stream, View<const T> x, View<const T> dy, const GroupNumbers<T>&, const NormChannel<T>* saved,
                          const NormGradients<T>&, void* workspace);

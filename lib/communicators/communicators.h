@@ -1,6 +1,6 @@
 #pragma once
 // The communicators over MPI, which a build may have, and over NCCL, which is opened at run time. No header of NCCL or
-// CUDA is needed: a stream is a pointer, and an enumerator is its number.
+// CUDA is needed: a stream is declared as a pointer, and an enumerator as a number.
 
 #include <cstddef>
 #include <memory>
@@ -12,7 +12,7 @@ namespace lamina::communicator {
 
 void check_sum(DType);  ///< throws UsageError for a type that start_all_reduce() does not take
 
-std::unique_ptr<Communicator> make_mpi(const CommunicatorOptions&);  ///< in a build with MPI
+std::unique_ptr<Communicator> make_mpi(const CommunicatorOptions&);  ///< only in a build with MPI
 
 struct NcclId {
   char bytes[128];
@@ -23,7 +23,7 @@ struct NcclTable {
   using Handle = void*;
 
   int (*ncclGetUniqueId)(NcclId*) = nullptr;
-  int (*ncclCommInitRank)(Handle*, int ranks, NcclId, int rank) = nullptr;  ///< waits for all ranks
+  int (*ncclCommInitRank)(Handle*, int ranks, NcclId, int rank) = nullptr;  ///< call that waits for all ranks
   int (*ncclCommDestroy)(Handle) = nullptr;
   int (*ncclCommAbort)(Handle) = nullptr;
   int (*ncclCommGetAsyncError)(Handle, int* status) = nullptr;

@@ -194,9 +194,9 @@ TEST_CASE("variants that took turns in one file are compared, and the file keeps
   compared("--subject=eigen " + path + " " + path, 2);
   compared("", 2);
   refuse(folder, file, "--paired=",
-         {{"uneven.json", "/benchmarks/0/cpu_times", {1.0}, 1, "another number of cpu_times or rounds"},
+         {{"uneven.json", "/benchmarks/0/cpu_times", {1.0}, 1, "not as many cpu_times or rounds"},
           {"twice.json", "/benchmarks/2", row("eigen", 1), 1, "net/a has round 0 twice"},
-          {"rounds.json", "/benchmarks/0/rounds", {0, 1}, 1, "another number of cpu_times or rounds"},
+          {"rounds.json", "/benchmarks/0/rounds", {0, 1}, 1, "not as many cpu_times or rounds"},
           {"keras.json", "/benchmarks/0/variant", "keras", 1, "lacks the variant keras"},
           {"one.json", "/context/variants/1", nullptr, 1, "has 1 variants"},
           {"none.json", "/context/variants", nullptr, 1, "has 0 variants"}});

@@ -1,4 +1,4 @@
-// Which rows there are, and what is counted of them.
+// The rows of networks and layers, the work that they count, and the peaks beside them.
 
 #include "bench/rows/rows.h"
 
@@ -34,7 +34,7 @@ TEST_CASE("the distinct layers of a network stand for all of its layers") {
   Session session;
   for (const char* network : {"alexnet", "resnet50", "inception_v1", "mnist_mlp"}) {
     const Config c{network, "eigen"};
-    std::map<std::string, int> layers;  // by node: the rows of one node differ in pass and algorithm
+    std::map<std::string, int> layers;  // number of layers by node; a node has several rows
     for (const Row& row : layer_rows(session, {}, c)) {
       REQUIRE(row.group->layers >= 1);
       layers[row.key["layer"]] = row.group->layers;
@@ -61,7 +61,7 @@ TEST_CASE("a pass counts two operations per multiply-add and a few more, and lea
           Approx(lamina::cost(first.op, input_shapes(graph, first), Pass::backward_data).flops));
 }
 
-TEST_CASE("a layer of labels or ids runs every pass that it has, and their gradient is not asked for") {
+TEST_CASE("a layer of labels or ids runs every pass that it has, without a gradient of the labels or ids") {
   Session session;
   Backend& backend = session.backends.at("eigen");
   const Config c{"", "eigen", DType::f32, Layout::nchw, 4};
@@ -89,7 +89,7 @@ TEST_CASE("a layer with a choice of algorithms has a row for the backend's pick,
   options.configs.batches = {1};
   Session session(options);
   const Config c{"cifar10_cnn", "eigen", DType::f32, Layout::nchw, 1};
-  std::map<std::string, std::set<std::string>> algorithms;  // by node and pass
+  std::map<std::string, std::set<std::string>> algorithms;  // names by layer and pass
   std::map<std::string, std::string> picked;
   for (const Row& row : layer_rows(session, {}, c)) {
     const std::string layer = row.key["layer"].get<std::string>() + row.key["part"].get<std::string>();
@@ -114,7 +114,7 @@ TEST_CASE("the calls of a pass sum to the pass") {
   Plan plan(session.plans.graph(c), session.backends.at("eigen"), session.plans.options(c, Mode::training));
   CallStopwatch by_call(plan);
   Stopwatch stopwatch(plan.backend().device());
-  double best = 0;  // other processes may take the processor between two calls, but hardly every time
+  double best = 0;  // largest share; other processes may run between two calls, but not each time
   for (int i = 0; i < 20; ++i) {
     for (const bool forward : {true, false}) {
       std::vector<double> calls;
@@ -130,7 +130,7 @@ TEST_CASE("the calls of a pass sum to the pass") {
 
 namespace {
 
-/// A backend that says what its units reach.
+/// A backend whose units have the given peak.
 class Rated final : public test::WrappedBackend {
  public:
   explicit Rated(std::function<double(DType)> peak) : WrappedBackend(test::oracle()), peak_(std::move(peak)) {}
@@ -141,14 +141,14 @@ class Rated final : public test::WrappedBackend {
   std::function<double(DType)> peak_;
 };
 
-/// A backend whose clock rises: each peak is greater by 1 GFLOP/s than the one before, from 1 on.
+/// A backend whose clock rises: its first peak is 1 GFLOP/s, and each peak is 1 GFLOP/s above the peak before.
 std::unique_ptr<Backend> rising() {
   return std::make_unique<Rated>([asked = 0](DType) mutable { return 1e9 * ++asked; });
 }
 
 }  // namespace
 
-TEST_CASE("the peak is the rate of its units that a backend measures, or else the rate of a large product") {
+TEST_CASE("the peak is the rate that a backend measures of its units, or else the rate of a large product") {
   Session session;
   session.backends.put("rated", std::make_unique<Rated>(7e9));
   session.backends.put("unrated", std::make_unique<Rated>(0));
@@ -196,7 +196,7 @@ TEST_CASE("no peak of the moment is measured on a GPU, nor of a backend without 
   CHECK(session.peaks.of("cuda", DType::f32).flops_per_second == 1e9);  // measured once
 }
 
-TEST_CASE("the first guess of the time is the work of each backend's rows at half of its peak") {
+TEST_CASE("the first guess of the time takes the rows of each backend at half of the backend's peak") {
   Session session;
   std::vector<Row> rows;
   for (const char* backend : {"eigen", "cuda-host"})
@@ -222,7 +222,7 @@ TEST_CASE("bytes and seconds are written for people") {
   REQUIRE(seconds_text(7500) == "2 h 5 min");
 }
 
-TEST_CASE("a plan moves less than its ops alone where units are fused and joins are views, and never more") {
+TEST_CASE("a plan moves fewer bytes than its ops alone if it fuses units and joins are views, and never more") {
   const auto backend = make_backend("eigen");
   for (const char* net : {"resnet18", "inception_v1", "alexnet"}) {
     CAPTURE(net);

@@ -9,7 +9,7 @@
 
 using namespace lamina::test;
 
-TEST_CASE("cudnn: making the backend opens nothing, and it is available where device and library are") {
+TEST_CASE("cudnn: making the backend opens nothing, and the backend is available if device and library are") {
   FakeBackend on;
   CHECK(on.fake.count == 0);
   CHECK(on.backend.name() == "cudnn");
@@ -29,7 +29,7 @@ TEST_CASE("cudnn: making the backend opens nothing, and it is available where de
   CHECK_THROWS_AS(without.device(), LoadError);
 }
 
-TEST_CASE("cudnn: the peak is that of its device's units, and the library is not asked") {
+TEST_CASE("cudnn: the peak is the rate of its device's units, and the library is not asked") {
   FakeBackend on;
   on.log.peak_flops_per_second = 6e13;
   CHECK(on.backend.peak_flops_per_second(DType::f32) == 6e13);
@@ -48,7 +48,7 @@ TEST_CASE("cudnn: an update goes to our kernel, in the plan's type, and the libr
   CHECK(on.fake.count == 0);
 }
 
-TEST_CASE("cudnn: refuses other types, mixtures, layouts, chains and names, naming them") {
+TEST_CASE("cudnn: a type, mixture, layout, chain or name that is not supported is refused by a text that names it") {
   FakeBackend on;
   const auto refuses = [&](Spec spec, const std::string& word, const Choice& choice = {}) {
     INFO(word);
@@ -136,7 +136,7 @@ TEST_CASE("cudnn: a pass of a plan allocates nothing, waits for nothing, and mak
     {
       Plan plan(graph, on.backend, Options{});
       const int made = on.fake.made, allocations = on.log.device.allocations, copies = on.log.device.copies;
-      // All calls but those of the constructor.
+      // The names of the library's calls during a pass.
       const auto calls = [&](auto pass) {
         on.fake.forget();
         on.log.calls.clear();

@@ -15,7 +15,7 @@ Case folded(bool bias, std::vector<Link> tail) {
   return {"", Conv{.channels = 4, .kernel = 1, .bias = bias}, {{2, 3, 2, 2}}, std::move(tail), Mode::inference};
 }
 
-/// A unit in inference; the folded filter in its prepared memory also has a name.
+/// A unit in inference. Calls show the filter in its prepared memory as "folded filter".
 struct Folded : BoundUnit {
   Folded(FakeBackend& on, const Spec& spec, const Choice& choice = {}) : BoundUnit(on, spec, choice) {
     on.fake.name(filter(), "folded filter");
@@ -59,7 +59,7 @@ TEST_CASE("cudnn: prepare folds a batch norm into filter and bias, of a convolut
     }
 }
 
-TEST_CASE("cudnn: by name a batch norm, an Add and a ReLU are one call with the convolution, by rule a call for each") {
+TEST_CASE("cudnn: a folded convolution, an Add and a ReLU are one call of a fused algorithm, and four calls by rule") {
   FakeBackend on;
   const Spec spec = spec_of(on, folded(false, {{norm}, {Add{}}, {Relu{}}}));
   Folded unit(on, spec, {.algorithm = {"implicit_gemm+fused", "", ""}});
@@ -70,7 +70,7 @@ TEST_CASE("cudnn: by name a batch norm, an Add and a ReLU are one call with the 
         Calls{"ConvolutionBiasActivationForward(handle, 1, " + x + conv + "0, workspace, 100, 1, " + y + ", x1, " +
               bias + "ActivationDescriptor 1 0 0, " + y + ", y)"});
   CHECK(on.log.folds.empty());
-  CHECK_FALSE(unit.lowered.y_may_alias_x[1]);  // the calls below write y before they read x1
+  CHECK_FALSE(unit.lowered.y_may_alias_x[1]);  // the separate calls, below, write y before they read x1
 
   Folded by_rule(on, spec);
   const Calls apart = by_rule.run(Pass::forward);

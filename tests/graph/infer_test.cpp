@@ -1,4 +1,4 @@
-// Shapes that follow from ops, and the errors if there are none.
+// The shapes that infer() finds for an op, and its errors for numbers and inputs that do not fit.
 
 #include <climits>
 
@@ -50,15 +50,15 @@ TEST_CASE("pools round down, or up where asked") {
   CHECK(y(AveragePool{.window = {2, 3}, .stride = {1, 3}, .pad = {1, 0}}, {{1, 2, 4, 8}}) == Shape{1, 2, 5, 2});
 }
 
-TEST_CASE("rounding up drops a window that would start beyond the image and its padding") {
+TEST_CASE("rounding up drops a window that would start after the last row of the image") {
   // Windows start at 0, 3 and 6 of 5 rows: the third holds no row.
   CHECK(y(MaxPool{.window = 1, .stride = 3, .rounding = Rounding::up}, {{1, 1, 5, 5}}) == Shape{1, 1, 2, 2});
-  // Windows start at -1, 1 and 3 of 3 rows: the third starts at H + pad counted from the padded edge.
+  // Windows start at -1, 1 and 3 of 3 rows: the third starts in the padding after the image.
   CHECK(y(AveragePool{.window = 2, .stride = 2, .pad = 1, .rounding = Rounding::up}, {{1, 1, 3, 3}}) ==
         Shape{1, 1, 2, 2});
 }
 
-TEST_CASE("rounding up lets a window reach beyond an image smaller than itself") {
+TEST_CASE("rounding up lets a window reach beyond an image that is smaller than the window") {
   CHECK(y(MaxPool{.window = 3, .stride = 2, .rounding = Rounding::up}, {{1, 1, 2, 2}}) == Shape{1, 1, 1, 1});
   CHECK(complaint(MaxPool{.window = 3, .stride = 2, .rounding = Rounding::up}, {{1, 1, 1, 2}}) ==
         "max_pool(3x3, stride 2x2, rounded up): a window of 3 rows does not fit into 1; x: 1x1x1x2");
@@ -152,7 +152,7 @@ TEST_CASE("labels and ids are whole numbers, other inputs are not") {
   CHECK(whole_numbers(Add{}, {ids, ids}, 1) == 0);
 }
 
-TEST_CASE("a transposed convolution has the shape that its convolution came from") {
+TEST_CASE("a transposed convolution gives the shape that its convolution would have as input") {
   const ConvTranspose dcgan{.channels = 3, .kernel = 4, .stride = 2, .pad = 1};
   CHECK(y(dcgan, {{2, 8, 32, 16}}) == Shape{2, 3, 64, 32});
   const ConvTranspose odd{.channels = 6,
@@ -182,7 +182,7 @@ TEST_CASE("joins and slices have the shapes of their definition") {
   CHECK(y(Slice{.axis = Axis::row, .first = 1, .count = 3, .step = 2}, {{2, 3, 6, 5}}) == Shape{2, 3, 3, 5});
 }
 
-TEST_CASE("products, borders and shuffles") {
+TEST_CASE("products, borders, shuffles, norms and reductions have the shapes of their definition") {
   const auto bordered = [](int side, PadBy by) {
     return infer(Pad{.before = {side, 0}, .after = 0, .by = by}, {{1, 1, 3, 3}}).y.h;
   };

@@ -1,4 +1,4 @@
-// The algorithm that a plan runs: named for all nodes or for one, or measured by a backend.
+// The algorithm that a plan runs: named for all nodes or for one, or measured by a tuner.
 
 #include "tests/support/backend.h"
 #include "tests/support/cases/unit.h"
@@ -28,7 +28,7 @@ std::string algorithm_of(const Choice& choice, const Call& call) {
   return choice.algorithm[static_cast<std::size_t>(call.passes.front())];
 }
 
-/// A tuner that answers one algorithm for every pass that has it.
+/// A tuner that picks one algorithm for every pass that has it.
 struct FixedTuner final : Tuner {
   explicit FixedTuner(std::string algorithm) : answer(std::move(algorithm)) {}
 
@@ -48,7 +48,7 @@ struct FixedTuner final : Tuner {
   bool has_buffer = false;
 };
 
-/// Convolutions, and ops that lack their algorithms.
+/// Convolutions, and ops that lack the algorithms of convolutions.
 Graph several_ops() {
   Graph graph("several");
   Value x = conv(graph.input({2, 3, 6, 6}), "stem", {.channels = 4, .kernel = 3, .pad = 1, .bias = false});
@@ -67,7 +67,7 @@ TEST_CASE("a measured choice runs, and equal units are measured once") {
   for (const char* name : {"a", "b", "c"}) x = conv(x, name, {.channels = 4, .kernel = 3, .pad = 1});
   CHECK_THROWS_MATCHES(Plan(graph, backend(), {.choice = {.measure = true}}), UsageError, Says("make_tuner()"));
   Plan plan(graph, backend(), {.choice = {.measure = true}, .tuner = tuner, .input_gradient = true});
-  // b and c do not add, and want dx alike. a does not differ either, since the gradient of the input is wanted too.
+  // All three want dx and add to no gradient, so their specs are equal. a wants dx because of `input_gradient`.
   CHECK(tuner->measurements == 1);
   CHECK(tuner->has_buffer);
   for (const Call& call : plan.calls())

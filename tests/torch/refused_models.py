@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Models of both of PyTorch's exporters that are refused. Every line of a refusal is compared with the extents that
-ONNX's own inference finds, and every unsupported operator must be in it.
+"""Refusals of models from both of PyTorch's exporters. Each line of a refusal must agree with the extents that ONNX's
+own inference finds. A refusal must name every unsupported operator. A model that is read passes.
 
-Needs torch, torchvision, onnx, onnxscript; skipped without.
+Needs torch, torchvision, onnx, onnxscript; skipped without them.
 """
 
 import math
@@ -101,7 +101,7 @@ def models():
 
 
 def export(net, x, exporter, path):
-    """The first output alone."""
+    """Writes the network with its first output alone. Gives the model with the extents that ONNX infers."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(net.eval(), (x,), str(path), dynamo=exporter == "dynamo", verbose=False)
@@ -112,7 +112,7 @@ def export(net, x, exporter, path):
 
 
 class File:
-    """The facts: extents, and which values are computed when the network runs."""
+    """A file: extents, the values that are computed when the network runs, the nodes that the output needs."""
 
     def __init__(self, model):
         graph = model.graph
@@ -137,8 +137,8 @@ class File:
         return math.prod(self.extents.get(value, []))
 
     def is_step(self, node):
-        """Whether a Gather takes some of many steps. Along axis 1, and of at most three, as in qkv.unbind(0), it may take
-        a part of the channels, which is read."""
+        """Whether a Gather takes some of many steps, which is refused. It may take a part of the channels, which is
+        read: along axis 1, or one of three or fewer parts, as in qkv.unbind(0)."""
         axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
         return (self.count(node.input[0]) != self.count(node.output[0]) and axis != 1
                 and self.extents[node.input[0]][axis] > 3)
@@ -157,7 +157,7 @@ class File:
 
 
 def fit(a, b):
-    """Whether each extent is equal, or 1 in one of the operands, but for the images at the first axis."""
+    """Whether two shapes join: equal images (the first axis), and every other extent equal, or 1 in one of them."""
     return (len(a) == len(b) and a[0] == b[0] and all(m == n or 1 in (m, n) for m, n in zip(a, b)))
 
 

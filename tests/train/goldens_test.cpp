@@ -1,5 +1,5 @@
 // Trainings of 100 steps against PyTorch's: the losses under every optimiser (data/goldens/make_training.py), and the
-// parameters of a network that was exported with its constants (make_onnx_training.py).
+// parameters of networks that PyTorch exported (make_onnx_training.py).
 
 #include "lamina/onnx.h"
 #include "lamina/safetensors.h"
@@ -120,7 +120,7 @@ TEST_CASE("networks that PyTorch exported train as there: the parameters after 1
     for (const std::string exporter : {"torchscript", "dynamo"}) {
       const TensorFile golden = read_safetensors(folder + network + "_training.safetensors");
       OnnxOptions options;
-      // gains are a buffer, which no file says
+      // `gains` is a buffer, and the file of torchscript does not say so
       if (network == "onnx" && exporter == "torchscript") options.trains["gains"] = false;
       const OnnxModel model = read_onnx(folder + network + "_training_" + exporter + ".onnx", options);
       for (const auto& backend : tested_backends()) {

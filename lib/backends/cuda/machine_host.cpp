@@ -15,7 +15,7 @@
 namespace lamina::cuda_host {
 namespace {
 
-/// The host's function for a table entry. It may access the device's memory while it runs.
+/// A table entry that calls the host's function. The device's memory is open to the host while it runs.
 template <auto Entry, class Function = std::remove_reference_t<decltype(std::declval<BlasTable&>().*Entry)>>
 struct Opened;
 template <auto Entry, class... P>
@@ -59,7 +59,7 @@ Device& Machine::device() { return body_->device; }
 
 Blas& Machine::blas(void* workspace) {
   if (reinterpret_cast<std::uintptr_t>(workspace) % block_alignment != 0)
-    throw DeviceError("cuda-host: cuBLAS takes no workspace that is not aligned to 256 bytes");
+    throw DeviceError("cuda-host: the workspace of cuBLAS must be aligned to 256 bytes");
   if (!body_->blas) body_->blas.emplace(device_blas(), nullptr);
   return *body_->blas;
 }

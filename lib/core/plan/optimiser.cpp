@@ -91,7 +91,7 @@ std::string_view to_string(TableUpdates updates) { return updates == TableUpdate
 void check_lazy(const Optimiser& optimiser) {
   const auto refuse = [&](const std::string& why) {
     throw UsageError("lazy updates of embeddings: " + to_string(optimiser) + " " + why +
-                     "; leave that out, or use dense updates");
+                     "; leave it out, or use dense updates");
   };
   for (const auto& [name, value] : numbers_of(optimiser)) {
     if (name == "momentum" && value > 0) refuse("has a momentum, which moves rows without a gradient too");

@@ -19,8 +19,8 @@ class Nodes {
   /// Notes an input or an initializer. False if the name is taken.
   bool make(std::string_view value) { return made_.insert(value).second; }
   bool has(std::string_view value) const { return made_.contains(value); }
-  /// Appends the nodes of a graph. Those that wanted values need are live. FileError for a value that is read before
-  /// it is made, or made twice; so there are no cycles.
+  /// Appends the nodes of a graph. A node is live if a wanted value needs it. Throws FileError for a value that is read
+  /// before it is made, or made twice. So there are no cycles.
   void add(const GraphMessage&, std::set<std::string_view> wanted);
 
   std::size_t size() const { return nodes_.size(); }

@@ -37,7 +37,6 @@ AveragePool random_average_pool(Dice& dice) {
           .count_padding = dice.chance(0.5)};
 }
 
-/// Every window of a max pool has a cell: minus infinity has no differences.
 Lrn random_lrn(Dice& dice) {
   return {.size = dice(1, 6), .alpha = dice.chance(0.5) ? 1e-2 : 1.0, .beta = 0.75, .k = dice.chance(0.5) ? 1.0 : 2.0};
 }
@@ -56,7 +55,7 @@ Op random_pointwise(Dice& dice) {
   }
 }
 
-/// Half of the cases have equal shapes. No quotients: their differences need divisors that are not near 0.
+/// At least half of the cases have equal shapes. There are no quotients: divisors near 0 would spoil differences.
 Case random_binary(Dice& dice, const Shape& x) {
   using F = BinaryFunction;
   constexpr F functions[] = {F::add, F::subtract, F::multiply, F::multiply, F::maximum, F::minimum};

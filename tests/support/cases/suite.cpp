@@ -13,7 +13,7 @@
 
 namespace lamina::test {
 namespace {
-/// Labels or ids. Some labels are the label that is ignored.
+/// Labels or ids. Some labels are -1, which is ignored.
 Values draw_whole_numbers(const Op& op, const Shape& shape, std::int64_t count, std::uint64_t key) {
   Dice dice(key);
   Values values(static_cast<std::size_t>(shape.count()));
@@ -94,7 +94,7 @@ class CaseBounds {
   std::map<Algorithms, Bounds> known_;
 };
 
-/// A gradient that is computed from y has the rounding of y twice in each term: in y dy, and in y again.
+/// A gradient that is computed from a rounded y may have this rounding twice in a term, as in y (1 - y) dy.
 Bound with_rounded_y(const Spec& spec, Bound dx) {
   const bool sum = std::holds_alternative<Add>(spec.op) && !spec.tail.empty();
   const auto* const its = std::get_if<Pointwise>(sum ? &spec.tail.back() : &spec.op);
@@ -106,14 +106,14 @@ Bound with_rounded_y(const Spec& spec, Bound dx) {
   return dx;
 }
 
-/// Products of pairs round each weight to bf16.
+/// The algorithm bf16_gemm rounds each weight to bf16.
 Bound with_rounded_weights(const std::string& algorithm, Bound bound) {
   if (algorithm == "bf16_gemm") bound.count += 1.01 * unit_roundoff(DType::bf16) / epsilon(DType::bf16);
   return bound;
 }
 
-/// A library rounds y and dx more than once: before a bias, an Add and a ReLU, and from a y that was rounded. It rounds
-/// the gradient of a parameter to a half. The feed has weights in halves.
+/// A library also rounds y before a bias, an Add and a ReLU. It computes dx from a rounded y. It rounds the gradient of
+/// a parameter to a half. The feed has weights in halves.
 Bound with_library_rounding(const Spec& spec, Bound bound, double roundings) {
   if (decided_by_library() && (is_half(spec.y.dtype) || is_half(spec.x[0].dtype)))
     bound.count += 1.02 * roundings * unit_roundoff(half_type(spec)) / epsilon(DType::f32);
@@ -245,7 +245,7 @@ Feed make_feed(const Case& c, std::uint64_t key, Fill fill, DType dtype) {
     for (std::size_t i = 0; i < stages.size(); ++i) draw_stage(feed, stages[i], i == 0, k += 101, fill);
     for (std::size_t i = 0; i < feed.x.size(); ++i)
       feed.x[i] = rounded(feed.x[i], i < c.x.size() ? input_dtype(c.op, c.x, i, dtype) : dtype);
-    // A library rounds weights, and so do products of pairs. Before a ReLU this would move numbers across its kink.
+    // A library rounds weights, and so does bf16_gemm. Before a ReLU this would move numbers across its kink.
     if (is_half(dtype) && (decided_by_library() || stages.size() > 1))
       for (Values& w : feed.w) w = rounded(w, dtype);
     if (!clear_of_kinks(stages, feed, dtype)) continue;
@@ -292,7 +292,7 @@ void check_close(const std::string& what, const Values& got, const Values& want,
     if (is_half(dtype)) allowed += unit_roundoff(dtype) * (std::abs(want[i] + before) + allowed);
     if (dtype == DType::f16) allowed += 0x1p-25;
     if (std::abs(got[i] - (want[i] + before)) <= allowed) continue;
-    if (std::isinf(got[i]) && got[i] == want[i]) continue;  // maximum of a window without cells
+    if (std::isinf(got[i]) && got[i] == want[i]) continue;  // their difference would be NaN
     std::ostringstream text;
     text.precision(17);
     text << what << '[' << i << "] of " << got.size() << " is " << got[i] << ", not " << want[i] + before << " +- "

@@ -1,6 +1,6 @@
 #pragma once
-// Copies for a convolution on halves. The filter and its gradient stay in f32. The library gets a half form of the
-// filter and gives the gradient in halves; the gradient is then converted to f32.
+// Copies for a convolution on halves (f16, bf16). The plan has the filter and its gradient in f32. The library reads a
+// copy of the filter in halves. It writes the gradient in halves, which is then converted to f32.
 
 #include <optional>
 
@@ -8,9 +8,9 @@
 
 namespace lamina::cudnn {
 
-/// The spec of a convolution as the library gets it: the filter has the values' type. In nhwc the channels of a first
-/// layer are padded to 8 with zeros. A first layer has fewer channels, and its data gradient is not wanted. Engines of
-/// graphs get the channels as they are.
+/// The spec of a convolution as the library gets it. On halves the filter has the values' type, and in nhwc a first
+/// layer has 8 channels, padded with zeros; engines of graphs get the channels as they are. A first layer has fewer
+/// than 8 channels and one group, and its data gradient is not wanted.
 Spec as_given(const Conv&, Spec, const Session&);
 
 /// Copies of one unit on halves.
@@ -19,13 +19,13 @@ class HalfConv : Calls {
   HalfConv(const Conv&, const Spec&, Session&);
 
   std::size_t filter_bytes() const { return filter_bytes_; }
-  std::size_t image_bytes() const { return whole_ ? image_bytes_ : 0; }  ///< bytes of the copy of x, if it is padded
+  std::size_t image_bytes() const { return whole_ ? image_bytes_ : 0; }  ///< bytes of the padded copy of x; 0: none
 
   /// to = w. `w` is of f32.
   void write_filter(const Tensor& w, void* to) const;
   /// dw = from, or dw += from.
   void take_gradient(void* from, const Tensor& dw, bool adds) const;
-  /// x, or its padded copy, written to `room`.
+  /// Gives x. If x is padded, writes the padded copy to `room` and gives this copy.
   const void* image(const Args&, void* room) const;
 
  private:
@@ -33,7 +33,7 @@ class HalfConv : Calls {
 
   std::int64_t filter_pitch_;
   std::size_t filter_bytes_, image_bytes_;
-  std::optional<TensorDescriptor> x_, whole_, part_;  ///< if x is padded: x, the copy, and the copy's part that is x
+  std::optional<TensorDescriptor> x_, whole_, part_;  ///< x, its padded copy, and x within the copy; none: not padded
 };
 
 }  // namespace lamina::cudnn

@@ -27,18 +27,18 @@ class Session {
 
   Session(std::unique_ptr<Machine> machine, Open open) : machine_(std::move(machine)), open_(std::move(open)) {}
 
-  /// The library. Throws LoadError, again at every call.
+  /// The library, opened by the first call that succeeds. Throws LoadError.
   const Api& api();
 
-  /// Whether there is a device for a handle. A convolution needs it to choose algorithm and workspace, everything else
-  /// only to run.
+  /// Whether there is a device for a handle. A convolution needs a device to choose its algorithm and workspace. Other
+  /// ops need a device only to run.
   bool has_device() const { return machine_->unavailable().empty(); }
 
   /// The handle, on the device's stream. Throws LoadError (also for a mixture of directories) and DeviceError.
   HandleObject* handle();
 
-  /// Call it after a call of this kind. Checks the process map until a check succeeds. Throws LoadError if parts come
-  /// from two directories.
+  /// Call it after each library call of this kind. Until it succeeds once, it checks that the parts that the process
+  /// has mapped come from one directory. Throws LoadError if they come from two.
   void check_parts(Use);
 
   Machine& machine() { return *machine_; }
@@ -65,8 +65,8 @@ class Claim {
   Claim& operator=(const Claim&) = delete;
 };
 
-/// The one cuDNN of this process: the first call that succeeds decides. Throws LoadError if a later call names another
-/// directory.
+/// The one cuDNN of this process, from the directory of the first call that succeeds. Throws LoadError if a later call
+/// names another directory.
 const Api& process_library(const std::string& directory);
 
 }  // namespace lamina::cudnn

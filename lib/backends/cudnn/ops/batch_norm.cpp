@@ -1,6 +1,6 @@
-// Batch normalisation over the images and pixels of each channel, in the library's mode SPATIAL: the persistent mode
-// bounds the range of values. Its running variance is the unbiased one, as ours. In the backend cudnn-graph an Add and
-// a ReLU may follow.
+// Batch normalisation over the images and pixels of each channel, in the library's mode SPATIAL. The persistent mode is
+// not used, because it bounds the range of values. The library's running variance is unbiased, as ours is. In the
+// backend cudnn-graph an Add and a ReLU may follow.
 
 #include "lib/backends/common/unit_checks.h"
 #include "lib/backends/cudnn/graph/unit_engines.h"
@@ -20,7 +20,7 @@ struct Normalisation : Ends {
   TensorDescriptor channels;
   std::size_t channel_bytes, dx_bytes;
   Tail tail;
-  float epsilon, momentum, zero_value = 0;  ///< as engines read them
+  float epsilon, momentum, zero_value = 0;  ///< numbers that engines read
 
   Normalisation(const BatchNorm& batch_norm, const Spec& spec, Session& in)
       : Ends(spec, in),
@@ -59,7 +59,7 @@ struct Normalisation : Ends {
     tail.forward(args);
   }
 
-  // Where the gradients go: the library writes all or none.
+  // The places of the gradients. Unwanted gradients go to `spare`, because the library writes all or none.
   void* dx_to(const Args& args, void* spare) const {
     return wanted(args, 0) ? args.dx[0].data : static_cast<char*>(spare) + 2 * channel_bytes;
   }
@@ -68,7 +68,7 @@ struct Normalisation : Ends {
     return args.dw[1] ? args.dw[1].data : static_cast<char*>(spare) + channel_bytes;
   }
 
-  /// The running statistics are read from a copy: the manual does not say that a graph may write them in place.
+  /// Copies the running statistics for a graph to read. The manual does not say that a graph may write them in place.
   void copy_statistics(const Args& args, void* own) const {
     for (const std::size_t i : {std::size_t{0}, std::size_t{1}})
       session.machine().copy(static_cast<char*>(own) + i * channel_bytes, args.state[i].data,
@@ -127,7 +127,7 @@ Lowered lower(const BatchNorm& op, const Spec& spec, const Choice& choice, Sessi
                        {},
                        2 * norm->channel_bytes};
   graph::offer_engines(unit, spec, Pass::forward, choice, session, around);
-  // A graph with the mask writes the gradient of an addend, if it need not add.
+  // A graph with the mask writes the gradient of an addend itself, unless beta is 1.
   around.before = [norm](const Args& args, void*) {
     if (!norm->masks) norm->tail.backward(args);
   };

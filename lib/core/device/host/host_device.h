@@ -12,9 +12,9 @@
 
 namespace lamina {
 
-std::string processor_name();  ///< "AMD EPYC ...", as the system reports it
+std::string processor_name();  ///< name as the system reports it: "AMD EPYC ..."
 
-std::unique_ptr<Timer> host_timer();  ///< a timer of the calling thread's queue, by the system's clock
+std::unique_ptr<Timer> host_timer();  ///< timer of the calling thread, by the steady clock
 
 /// Work runs when it is enqueued, so nothing ever waits.
 class HostDevice final : public Device {

@@ -1,11 +1,11 @@
 // Which values and gradients share memory.
 //
 // Each value starts as a separate block or, if it is a view, as a part of its parent's block. All members of a block
-// have one element type. Two blocks may be merged at step t if neither side overwrites what the other side still has to
-// read: for overlapping members a and b of the two sides, no write of a after t comes at or before the last read of b,
-// and vice versa. A write at t itself also counts, with two exceptions: a unit that works element by element may write
-// inner over outer if it is the last reader of outer; and a gradient that shares the memory of another gradient is not
-// written at all.
+// have one element type. A merge at step t puts one block (of `inner`) into another (at the place of `outer`). Neither
+// may destroy what the other still has to read. So where members a and b overlap, a is not written after t as long as b
+// has reads to come, and vice versa. A write at t counts, too, with two exceptions. A unit that works element by
+// element may write inner over outer if it is the last reader of outer. A gradient that shares the memory of another
+// gradient is not written at all.
 
 #include <algorithm>
 #include <map>
@@ -21,7 +21,7 @@ namespace {
 struct Region {
   std::int64_t offset, extent;                  // offset and extent in elements of the block
   std::map<Step, std::vector<NodeId>> writers;  // members by the step that writes them
-  std::multiset<Step> last_reads;               // for each member that is read, the step of its last read
+  std::multiset<Step> last_reads;               // steps of the last reads of the members that are read
 
   Step last_read() const { return last_reads.empty() ? none<Step> : *last_reads.rbegin(); }
   bool overlaps(const Region& other, std::int64_t shift) const {
@@ -66,12 +66,12 @@ class Forest {
 
   bool is_root(NodeId i) const { return root(i) == i; }
 
-  /// Called before a unit's merges. Forgets what the previous unit shares instead of writing.
+  /// Called before a unit's merges. Forgets the gradients that the previous unit did not write because they are shared.
   void next_unit() { shared_.clear(); }
 
-  /// Gives `inner`, the root of its block, the place of `outer`, if both have the same extent and no content that is
-  /// still to be read is lost at step `when`. With `overwrites`, the unit at that step reads `outer` and writes `inner`
-  /// over it; without it, inner and outer have the same values.
+  /// Gives `inner` the place of `outer`, which has the same extent. Returns false if `inner` is not the root of another
+  /// block, or content that is still to be read would be lost. With `overwrites`, the unit at step `when` reads `outer`
+  /// and writes `inner` over it. Without it, inner and outer have the same values.
   bool merge(NodeId inner, NodeId outer, Step when, bool overwrites) {
     const NodeId from = root(inner), to = root(outer);
     if (from != inner || from == to) return false;

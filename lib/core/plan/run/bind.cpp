@@ -64,7 +64,7 @@ class UnitInPass {
   UnitId id_;
   const Unit& unit_;
   Pass pass_;
-  std::vector<std::pair<NodeId, std::size_t>> parameters_, states_;  // node, and number within it
+  std::vector<std::pair<NodeId, std::size_t>> parameters_, states_;  // node of each, and its number within the node
 };
 
 class Binder {
@@ -111,7 +111,7 @@ class Binder {
  private:
   const Unit& unit(UnitId id) const { return layout_.units.list[id]; }
 
-  /// Runs again the units whose values were dropped and are needed from this step on.
+  /// Recomputes the dropped values that are needed from this step on.
   void recompute(Step when) {
     const auto units = recomputed_at_.find(when);
     if (units == recomputed_at_.end()) return;
@@ -152,8 +152,8 @@ class Binder {
   const PlanLayout& layout_;
   const Memory& memory_;
   const Nodes& nodes_;
-  std::map<Step, std::vector<UnitId>> recomputed_at_;  // for each step, the units that are recomputed there, in order
-  EachUnit<std::shared_ptr<const Spec>> specs_;        // specs of units with calls, which share them
+  std::map<Step, std::vector<UnitId>> recomputed_at_;  // units that are recomputed at each step, in order
+  EachUnit<std::shared_ptr<const Spec>> specs_;        // spec of each unit that has calls; its calls share it
   Calls calls_;
 };
 
