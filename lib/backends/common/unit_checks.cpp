@@ -12,7 +12,7 @@
 
 namespace lamina {
 
-void check_types(const std::string& backend, const Spec& spec, Halves halves) {
+void check_types(const std::string& backend, const Spec& spec) {
   DType values = spec.y.dtype;
   for (const TensorSpec& x : spec.x)
     if (is_half(x.dtype)) values = x.dtype;
@@ -21,9 +21,8 @@ void check_types(const std::string& backend, const Spec& spec, Halves halves) {
   };
   const auto check = [&](const TensorSpec& tensor, const std::string& what, bool may_be_half) {
     const std::string type(to_string(tensor.dtype));
-    if (tensor.dtype == DType::u64 || (is_half(tensor.dtype) && halves == Halves::refused))
-      refuse("no " + type + "; it computes in f32 and f64" +
-             (halves == Halves::taken ? ", in f32 on values of f16 and bf16" : ""));
+    if (tensor.dtype == DType::u64)
+      refuse("no " + type + "; it computes in f32 and f64, in f32 on values of f16 and bf16");
     if (tensor.dtype == parameter_dtype(values) || (may_be_half && tensor.dtype == values)) return;
     refuse(what + " of " + type + " with values of " + std::string(to_string(values)) + "; one unit takes one type" +
            (is_half(values) ? ", and f32 for parameters, labels, ids and losses" : ""));

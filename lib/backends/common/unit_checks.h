@@ -10,13 +10,10 @@
 
 namespace lamina {
 
-/// Whether a backend takes values of f16 and bf16.
-enum class Halves : std::uint8_t { refused, taken };
-
-/// Throws Unsupported unless all tensors of the unit are f32, or all are f64. If halves are taken, values may instead
-/// have one half type or f32, and all other tensors are f32: see value_dtypes() and parameter_dtype(). Also throws for
-/// an input whose type does not hold all its labels or ids exactly. `backend` starts the messages.
-void check_types(const std::string& backend, const Spec&, Halves);
+/// Throws Unsupported unless all tensors of the unit are f32, or all are f64, or values have one half type or f32, and
+/// all other tensors are f32: see value_dtypes() and parameter_dtype(). Also throws for an input whose type does not
+/// hold all its labels or ids exactly. `backend` starts the messages.
+void check_types(const std::string& backend, const Spec&);
 
 /// Throw Unsupported for one rank's part of a batch: for backends with masks and statistics of whole batches only.
 void check_whole_batch(const std::string& backend, const Dropout&);

@@ -16,7 +16,7 @@ namespace {
 
 void check_spec(const std::string& self, const Spec& spec, const Choice& choice) {
   check_enumerators(spec, choice);
-  check_types(self, spec, Halves::taken);
+  check_types(self, spec);
   check_strict(self, choice);
   if (spec.y.dtype == DType::f64)
     check_nchw(self, spec);

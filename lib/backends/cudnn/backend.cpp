@@ -59,7 +59,7 @@ bool joins(const Spec& spec, std::size_t count, const Op& next, bool engines) {
 }
 
 void check_spec(const Spec& spec, bool engines) {
-  check_types("cudnn", spec, Halves::taken);
+  check_types("cudnn", spec);
   check_one_layout("cudnn", spec);
   if (spec.y.layout == Layout::nhwc && !takes_nhwc(spec))
     refuse(spec.op, "no nhwc layout in " + std::string(to_string(spec.y.dtype)) + "; it takes nchw");

@@ -24,7 +24,7 @@ bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const O
 
 void check_spec(const Spec& spec, const Choice& choice) {
   check_enumerators(spec, choice);
-  check_types("eigen", spec, Halves::taken);
+  check_types("eigen", spec);
   check_strict("eigen", choice);
   check_nchw("eigen", spec);
   check_tail("eigen", spec, joins);

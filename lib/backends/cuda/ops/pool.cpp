@@ -14,16 +14,7 @@ namespace {
 template <class Pooling>
 Windows windows_of(const Pooling& op, const Spec& spec) {
   const Shape &x = spec.x[0].shape, &y = spec.y.shape;
-  return {.H = x.h,
-          .W = x.w,
-          .P = y.h,
-          .Q = y.w,
-          .R = op.window.h,
-          .S = op.window.w,
-          .stride_h = op.stride.h,
-          .stride_w = op.stride.w,
-          .pad_h = op.pad.h,
-          .pad_w = op.pad.w};
+  return {x.h, x.w, y.h, y.w, op.window.h, op.window.w, op.stride.h, op.stride.w, op.pad.h, op.pad.w};
 }
 
 template <class T, class Place>

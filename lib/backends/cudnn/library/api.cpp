@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "call.h"
@@ -22,19 +23,9 @@ namespace fs = std::filesystem;
 constexpr const char* majors[] = {"9", "8", "7"};  // newest first
 
 /// The parts of 8 and 9, each before the parts that need it. Parts not named here come last.
-constexpr const char* parts[] = {"graph",
-                                 "ops",
-                                 "engines_precompiled",
-                                 "engines_runtime_compiled",
-                                 "heuristic",
-                                 "ops_infer",
-                                 "ops_train",
-                                 "cnn",
-                                 "cnn_infer",
-                                 "cnn_train",
-                                 "adv",
-                                 "adv_infer",
-                                 "adv_train"};
+constexpr std::string_view parts =
+    " graph ops engines_precompiled engines_runtime_compiled heuristic ops_infer ops_train cnn cnn_infer cnn_train adv "
+    "adv_infer adv_train ";
 
 std::string dl_error() {
   const char* text = dlerror();
@@ -51,14 +42,13 @@ std::string front_in(const fs::path& directory) {
   return {};
 }
 
-/// Index in `parts` of "libcudnn_<part><end>", or -1 for a file that is no part of this set.
+/// Place in `parts` of "libcudnn_<part><end>", or -1 for a file that is no part of this set.
 int rank_of(const std::string& file, const std::string& end) {
   const std::string begin = "libcudnn_";
   if (!file.starts_with(begin) || !file.ends_with(end) || file.size() <= begin.size() + end.size()) return -1;
   const std::string part = file.substr(begin.size(), file.size() - begin.size() - end.size());
   if (part.find('.') != std::string::npos) return -1;
-  const auto* const found = std::find(std::begin(parts), std::end(parts), part);
-  return static_cast<int>(found - std::begin(parts));
+  return static_cast<int>(std::min(parts.find(" " + part + " "), parts.size()));
 }
 
 /// The file that contains an address.
