@@ -99,14 +99,20 @@ fs::path external_path(std::string_view location, const fs::path& model, const s
                   ", a link out of the folder of the model: put the file itself there");
 }
 
+/// FileError unless the data has what the extents need, of this unit.
+void demand(std::uint64_t needed, std::uint64_t had, const std::string& unit, const std::string& what,
+            const std::string& of = "") {
+  if (needed != had)
+    throw FileError(what + " needs " + std::to_string(needed) + " " + unit + " by its extents, and has " +
+                    std::to_string(had) + of);
+}
+
 std::vector<std::byte> external_bytes(const TensorMessage& tensor, std::uint64_t wanted, const fs::path& model,
                                       const std::string& what) {
   InputFile file(external_path(tensor.location, model, what));
   const std::uint64_t offset = tensor.offset.empty() ? 0 : number_of(tensor.offset, what);
   const std::uint64_t length = tensor.length.empty() ? wanted : number_of(tensor.length, what);
-  if (length != wanted)
-    throw FileError(what + " needs " + std::to_string(wanted) + " bytes by its extents, and has " +
-                    std::to_string(length) + " of external data");
+  demand(wanted, length, "bytes", what, " of external data");
   if (offset > file.bytes() || length > file.bytes() - offset)
     throw FileError(what + " needs " + std::to_string(length) + " bytes of external data at byte " +
                     std::to_string(offset) + ", but " + in_quotes(tensor.location) + " has " +
@@ -177,14 +183,10 @@ Constant read_constant(const TensorMessage& tensor, const fs::path& model, const
   if (tensor.external) {
     constant.values = decoded(tensor.type, external_bytes(tensor, wanted, model, what));
   } else if (tensor.raw) {
-    if (tensor.raw->size() != wanted)
-      throw FileError(what + " needs " + std::to_string(wanted) + " bytes by its extents, and has " +
-                      std::to_string(tensor.raw->size()));
+    demand(wanted, tensor.raw->size(), "bytes", what);
     constant.values = decoded(tensor.type, std::as_bytes(std::span(*tensor.raw)));
   } else {
-    if (tensor.numbers.size() != static_cast<std::size_t>(*count))
-      throw FileError(what + " needs " + std::to_string(*count) + " numbers by its extents, and has " +
-                      std::to_string(tensor.numbers.size()));
+    demand(static_cast<std::uint64_t>(*count), tensor.numbers.size(), "numbers", what);
     constant.values = tensor.numbers;
     const std::optional<DType> dtype = floating(tensor.type);
     if (dtype && size == 2) {  // as bits in int32_data

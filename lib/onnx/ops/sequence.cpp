@@ -1,21 +1,15 @@
 // LSTM, GRU, and Gather as a table of embeddings.
 
 #include <algorithm>
-#include <array>
 #include <memory>
-#include <span>
 
 #include "operators.h"
 
 namespace lamina::onnx {
 namespace {
 
-/// The gates of the file are in the order i, o, f, c or z, r, h; ours are i, f, g (the same as c), o or r, z, n (h).
-constexpr std::array<std::int64_t, 4> lstm_gate_in_file = {0, 2, 3, 1};
-constexpr std::array<std::int64_t, 3> gru_gate_in_file = {1, 0, 2};
-
 std::vector<double> reordered(const NodeContext& context, const Constant& from, std::int64_t first, std::int64_t hidden,
-                              std::int64_t columns, std::span<const std::int64_t> gate_in_file) {
+                              std::int64_t columns, const Extents& gate_in_file) {
   const std::int64_t count = std::ssize(gate_in_file) * hidden * columns;
   context.consume_budget(count);
   std::vector<double> to;
@@ -71,8 +65,8 @@ struct Recurrence {
 Value append_recurrent(NodeContext& context, const Recurrence& its, Steps steps) {
   const Constant &w = context.constant(1), &r = context.constant(2);
   const bool gru = its.cell == Cell::gru;
-  const std::span<const std::int64_t> order =
-      gru ? std::span<const std::int64_t>(gru_gate_in_file) : std::span<const std::int64_t>(lstm_gate_in_file);
+  // The gates of the file are in the order i, o, f, c or z, r, h; ours are i, f, g (the same as c), o or r, z, n (h).
+  const Extents order = gru ? Extents{1, 0, 2} : Extents{0, 2, 3, 1};
   const std::int64_t hidden = its.hidden, features = its.features, rows = std::ssize(order) * hidden;
   std::vector<Value> values;
   for (std::size_t i = 0; i < its.gates.size(); ++i) {
