@@ -4,7 +4,7 @@
 #include "tests/support/catch.h"
 
 using namespace lamina::test;
-using Calls = std::vector<std::string>;
+using CallTexts = std::vector<std::string>;
 
 namespace {
 
@@ -13,8 +13,8 @@ const Recurrent op{.hidden = 3};
 const Case training = {"", op, {lstm_shape}}, inference = {"", op, {lstm_shape}, {}, Mode::inference};
 
 /// The calls without those that make, set, query or destroy descriptors and places.
-Calls work_of(const Calls& calls) {
-  Calls work;
+CallTexts work_of(const CallTexts& calls) {
+  CallTexts work;
   for (const std::string& call : calls)
     if (!call.starts_with("Create") && !call.starts_with("Destroy") && !call.starts_with("SetTensor4d") &&
         !call.starts_with("Get"))
@@ -23,14 +23,14 @@ Calls work_of(const Calls& calls) {
 }
 
 /// The calls without copies.
-Calls of_sequences(Calls calls) {
+CallTexts of_sequences(CallTexts calls) {
   std::erase_if(calls, [](const std::string& call) { return call.starts_with("copy "); });
   return calls;
 }
 
-Calls copies(std::size_t count, int bytes) { return Calls(count, "copy " + std::to_string(bytes) + " bytes"); }
+CallTexts copies(std::size_t count, int bytes) { return CallTexts(count, "copy " + std::to_string(bytes) + " bytes"); }
 
-Calls operator+(Calls first, const Calls& more) {
+CallTexts operator+(CallTexts first, const CallTexts& more) {
   first.insert(first.end(), more.begin(), more.end());
   return first;
 }
@@ -55,13 +55,13 @@ float weight(const BoundUnit& unit, std::size_t place, std::size_t k) {
 TEST_CASE("cudnn: an LSTM's forward copies the weights, turns x, computes, and turns y") {
   FakeBackend on;
   BoundUnit unit(on, spec_of(on, training));
-  const Calls work = work_of(unit.run(Pass::forward));
+  const CallTexts work = work_of(unit.run(Pass::forward));
   REQUIRE(work.size() == 1);
   CHECK(work[0].starts_with("RNNForward(handle, RNNDescriptor_v8 3 2 2 0 0 0 0 3 4 3 3 1 "));
   CHECK(work[0].find(", 1, to, RNNDataDescriptor 0 0 5 2 4 to null, ") != std::string::npos);
   CHECK(work[0].find(", RNNDataDescriptor 0 0 5 2 3 to null, ") != std::string::npos);
   // Each matrix and bias has a place of its own: 3 x 4 of weight_ih, 3 x 3 of weight_hh.
-  CHECK(on.log.calls == copies(4, 48) + copies(4, 36) + copies(4, 12) + Calls{"to rows", "from rows"});
+  CHECK(on.log.calls == copies(4, 48) + copies(4, 36) + copies(4, 12) + CallTexts{"to rows", "from rows"});
 }
 
 TEST_CASE("cudnn: an LSTM has two biases in the library, ours and zeros") {
@@ -83,7 +83,7 @@ TEST_CASE("cudnn: an LSTM's weights that the library keeps together are one copy
   on.fake.rnn_place_step = 3 * 3 * sizeof(float);  // bytes of a recurrent matrix
   BoundUnit unit(on, spec_of(on, training));
   unit.run(Pass::forward);
-  CHECK(on.log.calls == copies(4, 48) + copies(1, 144) + copies(4, 12) + Calls{"to rows", "from rows"});
+  CHECK(on.log.calls == copies(4, 48) + copies(1, 144) + copies(4, 12) + CallTexts{"to rows", "from rows"});
 }
 
 TEST_CASE("cudnn: a GRU's n has a bias of x and one of h, and its other biases of h are zeros") {
@@ -91,9 +91,9 @@ TEST_CASE("cudnn: a GRU's n has a bias of x and one of h, and its other biases o
   BoundUnit unit(on, spec_of(on, {"", Recurrent{.hidden = 3, .cell = Cell::gru}, {lstm_shape}}));
   auto* const bias = unit.args.w[2].as<float>();
   std::iota(bias, bias + 12, 1.0F);
-  const Calls work = work_of(unit.run(Pass::forward));
+  const CallTexts work = work_of(unit.run(Pass::forward));
   CHECK(work[0].starts_with("RNNForward(handle, RNNDescriptor_v8 3 3 2 0 0 0 0 3 4 3 3 1 "));
-  CHECK(on.log.calls == copies(3, 48) + copies(3, 36) + copies(4, 12) + Calls{"to rows", "from rows"});
+  CHECK(on.log.calls == copies(3, 48) + copies(3, 36) + copies(4, 12) + CallTexts{"to rows", "from rows"});
   const std::size_t places[] = {8, 9, 10, 13, 11, 12};  // biases of r, z, n; m; those of r and z beside h
   for (std::size_t gate = 0; gate < 6; ++gate) CHECK(weight(unit, places[gate], 0) == (gate < 4 ? bias[3 * gate] : 0));
 }
@@ -106,16 +106,16 @@ TEST_CASE("cudnn: an LSTM's backward keeps the reserve, asks for data before wei
     BoundUnit unit(on, spec_of(on, training, {.dtype = DType::f32, .adds = adds}));
     on.log.calls.clear();
     const int zeros = on.log.device.copies;
-    const Calls all = unit.run(Pass::backward_params), work = work_of(all);
+    const CallTexts all = unit.run(Pass::backward_params), work = work_of(all);
     for (const std::string& call : all) CHECK(!call.starts_with("Create"));  // lowering made every descriptor
     CHECK(on.log.device.copies == zeros + 2);                                // the weights and their gradients
-    const Calls weights = copies(4, 48) + copies(1, 144) + copies(4, 12);
+    const CallTexts weights = copies(4, 48) + copies(1, 144) + copies(4, 12);
     const std::string back = adds ? "from rows, adds" : "from rows";
-    const Calls beside = weights + copies(1, 770) + Calls{"to rows", "to rows", back};
+    const CallTexts beside = weights + copies(1, 770) + CallTexts{"to rows", "to rows", back};
     CHECK(on.log.calls == beside);
     CHECK(work == work_of(unit.run(Pass::backward_data)));
     CHECK(on.log.calls == beside + beside);
-    CHECK(names_of(work) == Calls{"RNNBackwardData_v8", "RNNBackwardWeights_v8"} + Calls(9, "TransformTensor"));
+    CHECK(names_of(work) == CallTexts{"RNNBackwardData_v8", "RNNBackwardWeights_v8"} + CallTexts(9, "TransformTensor"));
     CHECK(work.back().find(adds ? ", 1, f32 1x1x1x3 " : ", 0, f32 1x1x1x3 ") != std::string::npos);
   }
 }
@@ -124,11 +124,11 @@ TEST_CASE("cudnn: an LSTM's last step is the library's last state, and its gradi
   FakeBackend on;
   const Recurrent last{.hidden = 3, .steps = Steps::last, .reverse = true};
   BoundUnit unit(on, spec_of(on, {"", last, {lstm_shape}}));
-  const Calls forward = work_of(unit.run(Pass::forward));
+  const CallTexts forward = work_of(unit.run(Pass::forward));
   CHECK(forward.back().find(", TensorNdDescriptor 0 3 to to, null, y, TensorNdDescriptor") != std::string::npos);
   CHECK(on.log.calls.back() == "to rows in reverse");
   const int zeros = on.log.device.copies;
-  const Calls backward = work_of(unit.run(Pass::backward_data));
+  const CallTexts backward = work_of(unit.run(Pass::backward_data));
   CHECK(on.log.device.copies == zeros + 3);  // the weights, their gradients, dy of all steps
   REQUIRE(backward.front().starts_with("RNNBackwardData_v8"));
   CHECK(backward.front().find(", TensorNdDescriptor 0 3 to to, null, dy, null, ") != std::string::npos);
@@ -147,8 +147,8 @@ TEST_CASE("cudnn: in inference an LSTM saves nothing and asks for the sizes of i
 TEST_CASE("cudnn: an LSTM's four algorithms are names of its descriptor, one for all passes") {
   FakeBackend on;
   const Spec spec = spec_of(on, training);
-  const Calls names = on.backend.algorithms(spec, Pass::forward);
-  CHECK(names == Calls{"persist_small_h", "standard", "persist_static", "persist_dynamic"});
+  const CallTexts names = on.backend.algorithms(spec, Pass::forward);
+  CHECK(names == CallTexts{"persist_small_h", "standard", "persist_static", "persist_dynamic"});
   CHECK(on.backend.algorithms(spec, Pass::backward_data) == names);
   CHECK(on.backend.algorithms(spec, Pass::recompute).empty());
   for (const auto& [name, number] : {std::pair{"standard", "0"},
@@ -208,10 +208,10 @@ TEST_CASE("cudnn: an LSTM gets ids as one-hot vectors, and gives them no gradien
   BoundUnit unit(on, spec);
   on.log.calls.clear();
   unit.run(Pass::forward);
-  CHECK(of_sequences(on.log.calls) == Calls{"to one-hot rows of 9 in reverse", "from rows in reverse"});
+  CHECK(of_sequences(on.log.calls) == CallTexts{"to one-hot rows of 9 in reverse", "from rows in reverse"});
   on.log.calls.clear();
   unit.run(Pass::backward_params);
-  CHECK(of_sequences(on.log.calls) == Calls{"to one-hot rows of 9 in reverse", "to rows in reverse"});
+  CHECK(of_sequences(on.log.calls) == CallTexts{"to one-hot rows of 9 in reverse", "to rows in reverse"});
 }
 
 TEST_CASE("cudnn: an LSTM is in strict math unless tf32 is asked for") {
