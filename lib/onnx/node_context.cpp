@@ -84,15 +84,9 @@ void NodeContext::only_output(std::string_view instead) const {
   }
 }
 
-void NodeContext::result(DynamicValue value, std::size_t output) {
+void NodeContext::set(std::size_t output, Importer::Known its) {
   const std::string_view name = importer_->nodes_[output_of_].outputs[output];
-  importer_->values_[name] = {std::move(value)};
-  if (importer_->is_unsure(node())) importer_->unsure_.insert(name);
-}
-
-void NodeContext::result(Constant constant, std::size_t output) {
-  const std::string_view name = node().outputs[output];
-  importer_->values_[name] = {std::make_shared<const Constant>(std::move(constant))};
+  importer_->values_[name] = std::move(its);
   if (importer_->is_unsure(node())) importer_->unsure_.insert(name);
 }
 

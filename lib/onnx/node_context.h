@@ -64,8 +64,8 @@ class NodeContext : public Attributes {
 
   bool wanted(std::size_t output) const;             ///< whether a node or the graph's output reads it
   void only_output(std::string_view instead) const;  ///< Refusal with this advice if a further output is read
-  void result(DynamicValue, std::size_t output = 0);
-  void result(Constant, std::size_t output = 0);
+  void result(DynamicValue its, std::size_t output = 0) { set(output, {std::move(its)}); }
+  void result(Constant its, std::size_t output = 0) { set(output, {std::make_shared<const Constant>(std::move(its))}); }
   Value result_of(const Op&, const DynamicValue&);  ///< the result is an op that keeps the extents of its operand
   void fold();                                      ///< the result is computed from inputs that are all constants
   void inline_graph(std::string_view attribute);    ///< the results are those of a graph without inputs
@@ -124,6 +124,7 @@ class NodeContext : public Attributes {
   void append_padding(DynamicValue& x) { importer_->materialise_padding(x); }
 
  private:
+  void set(std::size_t output, Importer::Known);
   /// The only reader of the result of a node, if it has one result and is not done.
   std::optional<std::size_t> only_reader(std::size_t node) const;
   /// The only reader of the result, if it has two operands, too; else null.

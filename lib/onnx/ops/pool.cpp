@@ -111,8 +111,7 @@ void import_average_pool(NodeContext& context) {
   if (mean_of_squares(context)) return;
   bool counted = context.integer("count_include_pad", 0) != 0;
   // The zeros of a Pad count in the mean, those of the pool's own pads only with count_include_pad.
-  const Extents own = context.integers("pads").value_or(Extents{});
-  const bool pads = std::any_of(own.begin(), own.end(), [](std::int64_t pad) { return pad != 0; });
+  const bool pads = !all_are(context.integers("pads").value_or(Extents{}), std::int64_t{0});
   const std::optional<Padding> padding = context.padded(0).padding;
   const bool fuses = padding && padding->op.value == 0 && (!pads || counted) && takes_over_pads(context);
   const DynamicValue& x = fuses ? context.padded(0) : context.dynamic(0);

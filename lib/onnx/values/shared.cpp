@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "lib/onnx/file/constant.h"
+
 namespace lamina::onnx {
 namespace {
 
@@ -12,10 +14,6 @@ std::size_t hash_of(const std::vector<double>& values) {
   std::size_t sum = values.size();
   for (const double value : values) sum = sum * 31 + std::hash<double>()(value);
   return sum;
-}
-
-bool all_alike(const std::vector<double>& values) {
-  return std::all_of(values.begin(), values.end(), [&](double value) { return value == values.front(); });
 }
 
 /// The parameters and buffers among the operands of a call: %p_conv1_weight, %b_norm_running_mean.
@@ -52,7 +50,7 @@ void SharedWeights::note_apart(const Known& known, const TensorFile& weights) {
 std::string SharedWeights::add(const WeightUse& use, const TensorFile& weights) {
   const std::vector<double>& values = weights.at(use.name).values;
   std::vector<Known>& others = uses_[{use.parameter, hash_of(values)}];
-  Known known{use, operands(use.traced), all_alike(values)};
+  Known known{use, operands(use.traced), values.empty() || all_are(values, values.front())};
   for (const Known& other : others)
     if (are_one(other, known) && weights.at(other.use.name).values == values) return other.use.name;
   note_apart(known, weights);
