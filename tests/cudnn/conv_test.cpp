@@ -4,7 +4,7 @@
 #include "tests/support/catch.h"
 
 using namespace lamina::test;
-using Calls = std::vector<std::string>;
+using CallTexts = std::vector<std::string>;
 
 namespace {
 
@@ -25,15 +25,15 @@ TEST_CASE("cudnn: a convolution's calls carry its geometry, groups, math, algori
   BoundUnit unit(on, spec_of(on, grouped), by_name("implicit_precomp_gemm", "algo_3", "algo_1"));
   const std::string x = "f32 2x6x5x5 / 150 25 5 1", w = "f32 filter 4x3x3x2", y = "f32 2x4x3x3 / 36 9 3 1";
   const std::string conv = "Convolution2dDescriptor 1 0 2 1 1 2 1 0, ConvolutionGroupCount 2, ConvolutionMathType 3";
-  CHECK(unit.run(Pass::forward) == Calls{"ConvolutionForward(handle, 1, " + x + ", x0, " + w + ", w0, " + conv +
-                                             ", 1, workspace, 200, 0, " + y + ", y)",
-                                         "AddTensor(handle, 1, f32 1x4x1x1 / 4 1 1 1, w1, 1, " + y + ", y)"});
+  CHECK(unit.run(Pass::forward) == CallTexts{"ConvolutionForward(handle, 1, " + x + ", x0, " + w + ", w0, " + conv +
+                                                 ", 1, workspace, 200, 0, " + y + ", y)",
+                                             "AddTensor(handle, 1, f32 1x4x1x1 / 4 1 1 1, w1, 1, " + y + ", y)"});
   CHECK(unit.run(Pass::backward_params) ==
-        Calls{"ConvolutionBackwardFilter(handle, 1, " + x + ", x0, " + y + ", dy, " + conv +
-                  ", 3, workspace, 400, 0, " + w + ", dw0)",
-              "ConvolutionBackwardBias(handle, 1, " + y + ", dy, 0, f32 1x4x1x1 / 4 1 1 1, dw1)"});
-  CHECK(unit.run(Pass::backward_data) == Calls{"ConvolutionBackwardData(handle, 1, " + w + ", w0, " + y + ", dy, " +
-                                               conv + ", 1, workspace, 200, 0, " + x + ", dx0)"});
+        CallTexts{"ConvolutionBackwardFilter(handle, 1, " + x + ", x0, " + y + ", dy, " + conv +
+                      ", 3, workspace, 400, 0, " + w + ", dw0)",
+                  "ConvolutionBackwardBias(handle, 1, " + y + ", dy, 0, f32 1x4x1x1 / 4 1 1 1, dw1)"});
+  CHECK(unit.run(Pass::backward_data) == CallTexts{"ConvolutionBackwardData(handle, 1, " + w + ", w0, " + y + ", dy, " +
+                                                   conv + ", 1, workspace, 200, 0, " + x + ", dx0)"});
 }
 
 TEST_CASE("cudnn: gradients are added with beta 1, in f64 by factors of f64") {
@@ -54,13 +54,13 @@ TEST_CASE("cudnn: by rule bias and ReLU are two calls after the convolution's, b
   BoundUnit by_rule(on, spec);
   CHECK(by_rule.lowered.steps[0].algorithm == "implicit_gemm");
   by_rule.run(Pass::forward);
-  CHECK(on.fake.names() == Calls{"ConvolutionForward", "AddTensor", "ActivationForward"});
+  CHECK(on.fake.names() == CallTexts{"ConvolutionForward", "AddTensor", "ActivationForward"});
   CHECK(on.fake.calls[2].find("ActivationDescriptor 1 1 0") != std::string::npos);
 
   BoundUnit unit(on, spec, by_name("implicit_precomp_gemm+fused", "", ""));
   CHECK(unit.lowered.steps[0].algorithm == "implicit_precomp_gemm+fused");
   CHECK(unit.lowered.steps[0].kernel->workspace_bytes() == 200);
-  const Calls fused = unit.run(Pass::forward);
+  const CallTexts fused = unit.run(Pass::forward);
   REQUIRE(fused.size() == 1);
   CHECK(
       fused[0] ==
@@ -123,13 +123,13 @@ TEST_CASE("cudnn: a fused ReLU masks dy once, and both gradients read the masked
   CHECK(unit.lowered.backward_reads_y);
   CHECK(unit.lowered.scratch_bytes == 2 * 4 * 2 * 2 * sizeof(float));
   const std::string y = "f32 2x4x2x2 / 16 4 2 1";
-  const Calls params = unit.run(Pass::backward_params);
+  const CallTexts params = unit.run(Pass::backward_params);
   REQUIRE(params.size() == 3);
   CHECK(params[0] == "ActivationBackward(handle, ActivationDescriptor 1 1 0, 1, " + y + ", y, " + y + ", dy, " + y +
                          ", y, 0, " + y + ", scratch)");
   CHECK(params[1].find(y + ", scratch") != std::string::npos);
   CHECK(params[2].find(y + ", scratch") != std::string::npos);
-  const Calls data = unit.run(Pass::backward_data);
+  const CallTexts data = unit.run(Pass::backward_data);
   REQUIRE(data.size() == 1);
   CHECK(data[0].find(y + ", scratch") != std::string::npos);
 }
@@ -137,7 +137,7 @@ TEST_CASE("cudnn: a fused ReLU masks dy once, and both gradients read the masked
 TEST_CASE("cudnn: where y and dy have different strides, the mask is made on a copy with those of y") {
   FakeBackend on;
   BoundUnit unit(on, spec_of(on, with_relu, {.dtype = DType::f32, .pitched = true}));
-  const Calls params = unit.run(Pass::backward_params);
+  const CallTexts params = unit.run(Pass::backward_params);
   REQUIRE(params.size() == 4);
   CHECK(params[0].starts_with("TransformTensor(handle, 1, "));
   CHECK(params[0].ends_with(", scratch)"));
@@ -161,7 +161,7 @@ TEST_CASE("cudnn: a data gradient that nobody wants is neither asked about nor c
   wanted.args.dw[0] = {};
   CHECK(wanted.run(Pass::backward_data).empty());
   wanted.run(Pass::backward_params);
-  CHECK(on.fake.names() == Calls{"ConvolutionBackwardBias"});
+  CHECK(on.fake.names() == CallTexts{"ConvolutionBackwardBias"});
 }
 
 TEST_CASE("cudnn: what the library refuses while it runs is Unsupported, with call, status and version") {

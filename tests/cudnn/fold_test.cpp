@@ -5,7 +5,7 @@
 #include "tests/support/catch.h"
 
 using namespace lamina::test;
-using Calls = std::vector<std::string>;
+using CallTexts = std::vector<std::string>;
 
 namespace {
 
@@ -15,7 +15,7 @@ Case folded(bool bias, std::vector<Link> tail) {
   return {"", Conv{.channels = 4, .kernel = 1, .bias = bias}, {{2, 3, 2, 2}}, std::move(tail), Mode::inference};
 }
 
-/// A unit in inference. Calls show the filter in its prepared memory as "folded filter".
+/// A unit in inference. CallTexts show the filter in its prepared memory as "folded filter".
 struct Folded : BoundUnit {
   Folded(FakeBackend& on, const Spec& spec, const Choice& choice = {}) : BoundUnit(on, spec, choice) {
     on.fake.name(filter(), "folded filter");
@@ -67,13 +67,13 @@ TEST_CASE("cudnn: a folded convolution, an Add and a ReLU are one call of a fuse
   const std::string conv = "Convolution2dDescriptor 0 0 1 1 1 1 1 0, ConvolutionGroupCount 1, ConvolutionMathType 3, ";
   const std::string bias = "f32 1x4x1x1 / 4 1 1 1, prepared, ";
   CHECK(unit.run(Pass::forward) ==
-        Calls{"ConvolutionBiasActivationForward(handle, 1, " + x + conv + "0, workspace, 100, 1, " + y + ", x1, " +
-              bias + "ActivationDescriptor 1 0 0, " + y + ", y)"});
+        CallTexts{"ConvolutionBiasActivationForward(handle, 1, " + x + conv + "0, workspace, 100, 1, " + y + ", x1, " +
+                  bias + "ActivationDescriptor 1 0 0, " + y + ", y)"});
   CHECK(on.log.folds.empty());
   CHECK_FALSE(unit.lowered.y_may_alias_x[1]);  // the separate calls, below, write y before they read x1
 
   Folded by_rule(on, spec);
-  const Calls apart = by_rule.run(Pass::forward);
+  const CallTexts apart = by_rule.run(Pass::forward);
   REQUIRE(apart.size() == 4);
   CHECK(apart[0] == "ConvolutionForward(handle, 1, " + x + conv + "0, workspace, 100, 0, " + y + ", y)");
   CHECK(apart[1] == "AddTensor(handle, 1, " + bias + "1, " + y + ", y)");
@@ -85,15 +85,15 @@ TEST_CASE("cudnn: without a ReLU, and with an Add of another pitch, a folded con
   FakeBackend on;
   Folded plain(on, spec_of(on, folded(true, {{norm}})));
   plain.run(Pass::forward);
-  CHECK(on.fake.names() == Calls{"ConvolutionForward", "AddTensor"});
+  CHECK(on.fake.names() == CallTexts{"ConvolutionForward", "AddTensor"});
   Folded added(on, spec_of(on, folded(true, {{norm}, {Add{}}})));
   added.run(Pass::forward);
-  CHECK(on.fake.names() == Calls{"ConvolutionForward", "AddTensor", "AddTensor"});
+  CHECK(on.fake.names() == CallTexts{"ConvolutionForward", "AddTensor", "AddTensor"});
   Spec spec = spec_of(on, folded(true, {{norm}, {Add{}}, {Relu{}}}));
   spec.x[1].pitch += 4;
   Folded pitched(on, spec);
-  const Calls calls = pitched.run(Pass::forward);
-  CHECK(on.fake.names() == Calls{"ConvolutionForward", "AddTensor", "AddTensor", "ActivationForward"});
+  const CallTexts calls = pitched.run(Pass::forward);
+  CHECK(on.fake.names() == CallTexts{"ConvolutionForward", "AddTensor", "AddTensor", "ActivationForward"});
   CHECK(calls[2].find("f32 2x4x2x2 / 20 4 2 1, x1") != std::string::npos);
   CHECK(on.backend.algorithms(spec, Pass::forward).size() == 8);  // no fused one
 }
@@ -109,7 +109,7 @@ TEST_CASE("cudnn: in inference a function other than ReLU is our kernel on y beh
     put(on, unit.args.y, std::vector<double>(32, -8));
     unit.run(Pass::forward);
     CHECK(on.fake.names().back() == "AddTensor");
-    CHECK(on.log.calls == Calls{std::string(op_name(tail.back().op)) + " in place"});
+    CHECK(on.log.calls == CallTexts{std::string(op_name(tail.back().op)) + " in place"});
     CHECK(on.backend.algorithms(spec, Pass::forward).size() == 8);  // no fused one
 #if defined(LAMINA_CUDA_ON_HOST)
     if (op_name(tail.back().op) == "clip") CHECK(get(on, unit.args.y)[0] == -1);
@@ -151,7 +151,7 @@ TEST_CASE("cudnn: a plan of inference folds when it is made and when parameters 
   plan.forward();
   plan.forward();
   CHECK(on.log.folds.size() == 3);
-  Calls each;
+  CallTexts each;
   for (int pass = 0; pass < 2; ++pass)
     for (const bool adds : {false, false, true}) {
       each.insert(each.end(), {"ConvolutionForward", "AddTensor"});

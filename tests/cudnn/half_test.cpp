@@ -7,7 +7,7 @@
 #include "tests/support/catch.h"
 
 using namespace lamina::test;
-using Calls = std::vector<std::string>;
+using CallTexts = std::vector<std::string>;
 
 namespace {
 
@@ -97,20 +97,21 @@ TEST_CASE("cudnn: a convolution on halves reads a half form of its filter, and a
     CHECK(unit.run(Pass::prepare).empty());
     CHECK(get(on, row(unit.args.prepared, 6, dtype)) == std::vector<double>{1, 2, 3, 4, 5, 1});
     put(on, unit.args.y, {1, 2, 3, 4, 5, 6, 7, 8});
-    CHECK(unit.run(Pass::forward) == Calls{"ConvolutionForward(handle, 1, " + x + ", x0, " + w + ", prepared, " + conv +
-                                           ", 0, workspace, 100, 0, " + y + ", y)"});
+    CHECK(unit.run(Pass::forward) == CallTexts{"ConvolutionForward(handle, 1, " + x + ", x0, " + w + ", prepared, " +
+                                               conv + ", 0, workspace, 100, 0, " + y + ", y)"});
     CHECK(get(on, unit.args.y) == std::vector<double>{1.5, 2.5, 3.5, 4.5, 5.25, 6.25, 7.25, 8.25});
 
     put(on, row(at(unit.args.workspace, 256), 6, dtype), counted(6));
     put(on, unit.args.dw[0], {0x1p-20, 0, 0, 0, 0, 10});
     put(on, unit.args.dw[1], {100, 0});
     put(on, unit.args.dy, counted(8));
-    CHECK(unit.run(Pass::backward_params) == Calls{"ConvolutionBackwardFilter(handle, 1, " + x + ", x0, " + y +
-                                                   ", dy, " + conv + ", 0, workspace, 100, 0, " + w + ", half dw)"});
+    CHECK(unit.run(Pass::backward_params) ==
+          CallTexts{"ConvolutionBackwardFilter(handle, 1, " + x + ", x0, " + y + ", dy, " + conv +
+                    ", 0, workspace, 100, 0, " + w + ", half dw)"});
     CHECK(get(on, unit.args.dw[0]) == std::vector<double>{1 + 0x1p-20, 2, 3, 4, 5, 16});
     CHECK(get(on, unit.args.dw[1]) == std::vector<double>{110, 26});
-    CHECK(unit.run(Pass::backward_data) == Calls{"ConvolutionBackwardData(handle, 1, " + w + ", prepared, " + y +
-                                                 ", dy, " + conv + ", 0, workspace, 100, 1, " + x + ", dx0)"});
+    CHECK(unit.run(Pass::backward_data) == CallTexts{"ConvolutionBackwardData(handle, 1, " + w + ", prepared, " + y +
+                                                     ", dy, " + conv + ", 0, workspace, 100, 1, " + x + ", dx0)"});
     CHECK(unit.lowered.steps[1].kernel->workspace_bytes() == 512);
   }
 }
@@ -123,7 +124,7 @@ TEST_CASE("cudnn: a ReLU after a convolution on halves is computed with the bias
   CHECK(unit.run(Pass::forward).size() == 1);
   CHECK(get(on, unit.args.y) == std::vector<double>{0, 1.5, 1, 0});
   put(on, row(unit.args.scratch, 4, DType::f16), {0, 5, 7, 0});  // the library would write these numbers
-  const Calls params = unit.run(Pass::backward_params);
+  const CallTexts params = unit.run(Pass::backward_params);
   REQUIRE(params.size() == 2);
   CHECK(params[0].starts_with("ActivationBackward("));
   CHECK_THAT(params[1], ContainsSubstring("f16 1x2x1x2 / 4 2 2 1, scratch"));
@@ -159,21 +160,21 @@ TEST_CASE("cudnn: in nhwc a first layer on halves has 8 channels, by copies of i
   on.fake.name(at(unit.args.workspace, 512), "half dw");
   const std::string whole = "f16 1x8x2x2 / 32 1 16 8", part = "f16 1x3x2x2 / 32 1 16 8", x = "f16 1x3x2x2 / 12 1 6 3",
                     y = "f16 1x2x2x2 / 8 1 4 2", w = "f16 filter 2x8x1x1 nhwc";
-  const Calls copy = {"SetTensor(handle, " + whole + ", copy, 0)",
-                      "TransformTensor(handle, 1, " + x + ", x0, 0, " + part + ", copy)"};
+  const CallTexts copy = {"SetTensor(handle, " + whole + ", copy, 0)",
+                          "TransformTensor(handle, 1, " + x + ", x0, 0, " + part + ", copy)"};
   put(on, row(unit.args.prepared, 16, DType::f16), std::vector<double>(16, 9));
   put(on, unit.args.w[0], counted(6));
   unit.run(Pass::prepare);
   CHECK(get(on, row(unit.args.prepared, 16, DType::f16)) ==
         std::vector<double>{1, 2, 3, 0, 0, 0, 0, 0, 4, 5, 6, 0, 0, 0, 0, 0});
-  const Calls forward = unit.run(Pass::forward);
+  const CallTexts forward = unit.run(Pass::forward);
   REQUIRE(forward.size() == 3);
-  CHECK(Calls(forward.begin(), forward.begin() + 2) == copy);
+  CHECK(CallTexts(forward.begin(), forward.begin() + 2) == copy);
   CHECK_THAT(forward[2], ContainsSubstring(whole + ", copy, " + w + ", prepared") && ContainsSubstring(y + ", y"));
   put(on, row(at(unit.args.workspace, 512), 16, DType::f16), counted(16));
-  const Calls params = unit.run(Pass::backward_params);
+  const CallTexts params = unit.run(Pass::backward_params);
   REQUIRE(params.size() == 3);
-  CHECK(Calls(params.begin(), params.begin() + 2) == copy);
+  CHECK(CallTexts(params.begin(), params.begin() + 2) == copy);
   CHECK_THAT(params[2], ContainsSubstring(whole + ", copy, " + y) && ContainsSubstring(w + ", half dw)"));
   CHECK(get(on, unit.args.dw[0]) == std::vector<double>{1, 2, 3, 9, 10, 11});
 
@@ -206,7 +207,7 @@ TEST_CASE("cudnn: a batch norm is folded into a filter in f32, which is then rou
   CHECK(on.log.folds[0].bias_to == unit.args.prepared);
   CHECK(get(on, row(at(unit.args.prepared, 256), 12, DType::bf16)) == counted(12));
   on.fake.name(at(unit.args.prepared, 256), "filter");
-  const Calls forward = unit.run(Pass::forward);
+  const CallTexts forward = unit.run(Pass::forward);
   REQUIRE(forward.size() == 1);
   CHECK_THAT(forward[0], ContainsSubstring(", filter, "));
   CHECK(get(on, unit.args.y)[4] == 2);  // of image 0, channel 1: the folded bias
@@ -216,8 +217,8 @@ TEST_CASE("cudnn: a batch norm is folded into a filter in f32, which is then rou
   CHECK(on.backend.algorithms(spec_of(on, with_tail, in(DType::bf16)), Pass::forward).size() == 8);  // none is fused
   on.log.calls.clear();
   tail.run(Pass::forward);
-  CHECK(on.fake.names() == Calls{"ConvolutionForward", "AddTensor", "ActivationForward"});
-  CHECK(on.log.calls == Calls{"add bias to bf16"});
+  CHECK(on.fake.names() == CallTexts{"ConvolutionForward", "AddTensor", "ActivationForward"});
+  CHECK(on.log.calls == CallTexts{"add bias to bf16"});
 }
 
 TEST_CASE("cudnn: products of halves are added up in f32, and their gradients of parameters are of f32") {
@@ -298,8 +299,8 @@ TEST_CASE("cudnn: a plan on halves makes the half forms of its weights in each f
   CHECK(plan.memory().prepared == 2 * 256);
   CHECK(predict_memory(graph, on.backend, options).total() == plan.memory().total());
   const int made = on.fake.made, allocations = on.log.device.allocations, copies = on.log.device.copies;
-  const Calls forward = {"convert f32 to bf16", "add bias to bf16", "convert f32 to bf16", "cublasSetWorkspace_v2",
-                         "cublasSetMathMode",   "cublasGemmEx",     "add bias to bf16"};
+  const CallTexts forward = {"convert f32 to bf16", "add bias to bf16", "convert f32 to bf16", "cublasSetWorkspace_v2",
+                             "cublasSetMathMode",   "cublasGemmEx",     "add bias to bf16"};
   for (int pass = 0; pass < 2; ++pass) {
     on.log.calls.clear();
     plan.forward();
@@ -326,7 +327,7 @@ TEST_CASE("cudnn: a scaled loss is checked for overflow by our kernel, before th
   on.log.calls.clear();
   on.log.updates.clear();
   plan.update(0.1);
-  CHECK(on.log.calls == Calls{"check overflow"});
+  CHECK(on.log.calls == CallTexts{"check overflow"});
   REQUIRE(on.log.updates.size() == 1);
   CHECK(on.log.updates[0].dtype == DType::f32);
   CHECK(on.log.updates[0].loss_scale != nullptr);

@@ -4,12 +4,12 @@
 #include "tests/support/catch.h"
 
 using namespace lamina::test;
-using Calls = std::vector<std::string>;
+using CallTexts = std::vector<std::string>;
 
 namespace {
 
 /// The calls of a pass of a case.
-Calls calls(FakeBackend& on, const Case& c, Pass pass, const Conditions& conditions = {.dtype = DType::f32}) {
+CallTexts calls(FakeBackend& on, const Case& c, Pass pass, const Conditions& conditions = {.dtype = DType::f32}) {
   return BoundUnit(on, spec_of(on, c, conditions)).run(pass);
 }
 
@@ -23,10 +23,10 @@ TEST_CASE("cudnn: ReLU's gradient is masked by y, which stands for x") {
   const Case c = {"", Relu{}, {shape}};
   const std::string relu = "ActivationDescriptor 1 1 0";
   CHECK(calls(on, c, Pass::forward) ==
-        Calls{"ActivationForward(handle, " + relu + ", 1, " + t + ", x0, 0, " + t + ", y)"});
+        CallTexts{"ActivationForward(handle, " + relu + ", 1, " + t + ", x0, 0, " + t + ", y)"});
   CHECK(calls(on, c, Pass::recompute) == calls(on, c, Pass::forward));
-  CHECK(calls(on, c, Pass::backward_data) == Calls{"ActivationBackward(handle, " + relu + ", 1, " + t + ", y, " + t +
-                                                   ", dy, " + t + ", y, 0, " + t + ", dx0)"});
+  CHECK(calls(on, c, Pass::backward_data) == CallTexts{"ActivationBackward(handle, " + relu + ", 1, " + t + ", y, " +
+                                                       t + ", dy, " + t + ", y, 0, " + t + ", dx0)"});
 }
 
 TEST_CASE("cudnn: sigmoid and tanh are the library's, and their gradients get x and y") {
@@ -36,11 +36,11 @@ TEST_CASE("cudnn: sigmoid and tanh are the library's, and their gradients get x 
     const Case c = {"", op, {shape}};
     const std::string activation = "ActivationDescriptor " + std::string(mode) + " 1 0";
     CHECK(calls(on, c, Pass::forward) ==
-          Calls{"ActivationForward(handle, " + activation + ", 1, " + t + ", x0, 0, " + t + ", y)"});
+          CallTexts{"ActivationForward(handle, " + activation + ", 1, " + t + ", x0, 0, " + t + ", y)"});
     CHECK(calls(on, c, Pass::recompute) == calls(on, c, Pass::forward));
     CHECK(calls(on, c, Pass::backward_data, {.dtype = DType::f32, .adds = true}) ==
-          Calls{"ActivationBackward(handle, " + activation + ", 1, " + t + ", y, " + t + ", dy, " + t + ", x0, 1, " +
-                t + ", dx0)"});
+          CallTexts{"ActivationBackward(handle, " + activation + ", 1, " + t + ", y, " + t + ", dy, " + t +
+                    ", x0, 1, " + t + ", dx0)"});
     const Lowered unit = on.backend.lower(spec_of(on, c), {});
     CHECK((unit.backward_reads_x[0] && unit.backward_reads_y));
   }
@@ -49,9 +49,9 @@ TEST_CASE("cudnn: sigmoid and tanh are the library's, and their gradients get x 
 TEST_CASE("cudnn: softmax goes over channels, accurately") {
   FakeBackend on;
   const Case c = {"", Softmax{}, {shape}};
-  CHECK(calls(on, c, Pass::forward) == Calls{"SoftmaxForward(handle, 1, 1, 1, " + t + ", x0, 0, " + t + ", y)"});
+  CHECK(calls(on, c, Pass::forward) == CallTexts{"SoftmaxForward(handle, 1, 1, 1, " + t + ", x0, 0, " + t + ", y)"});
   CHECK(calls(on, c, Pass::backward_data, {.dtype = DType::f32, .adds = true}) ==
-        Calls{"SoftmaxBackward(handle, 1, 1, 1, " + t + ", y, " + t + ", dy, 1, " + t + ", dx0)"});
+        CallTexts{"SoftmaxBackward(handle, 1, 1, 1, " + t + ", y, " + t + ", dy, 1, " + t + ", dx0)"});
 }
 
 TEST_CASE("cudnn: a softmax along rows, or its logarithm, goes over the channels of smaller images") {
@@ -60,9 +60,9 @@ TEST_CASE("cudnn: a softmax along rows, or its logarithm, goes over the channels
   for (const bool log : {false, true}) {
     const Case c = {"", Softmax{.axis = Axis::row, .log = log}, {shape}};
     const std::string begin = "(handle, " + std::to_string(log ? 2 : 1) + ", 1, 1, " + rows;
-    CHECK(calls(on, c, Pass::forward) == Calls{"SoftmaxForward" + begin + ", x0, 0, " + rows + ", y)"});
+    CHECK(calls(on, c, Pass::forward) == CallTexts{"SoftmaxForward" + begin + ", x0, 0, " + rows + ", y)"});
     CHECK(calls(on, c, Pass::backward_data, {.dtype = DType::f32, .adds = true}) ==
-          Calls{"SoftmaxBackward" + begin + ", y, " + rows + ", dy, 1, " + rows + ", dx0)"});
+          CallTexts{"SoftmaxBackward" + begin + ", y, " + rows + ", dy, 1, " + rows + ", dx0)"});
   }
 }
 
@@ -71,9 +71,9 @@ TEST_CASE("cudnn: LRN hands its numbers on as they are, and refuses those that t
   const Case c = {"", Lrn{.size = 3, .alpha = 0.5, .beta = 0.75, .k = 2}, {shape}};
   const std::string lrn = "LRNDescriptor 3 0.5 0.75 2";
   CHECK(calls(on, c, Pass::forward) ==
-        Calls{"LRNCrossChannelForward(handle, " + lrn + ", 0, 1, " + t + ", x0, 0, " + t + ", y)"});
-  CHECK(calls(on, c, Pass::backward_data) == Calls{"LRNCrossChannelBackward(handle, " + lrn + ", 0, 1, " + t + ", y, " +
-                                                   t + ", dy, " + t + ", x0, 0, " + t + ", dx0)"});
+        CallTexts{"LRNCrossChannelForward(handle, " + lrn + ", 0, 1, " + t + ", x0, 0, " + t + ", y)"});
+  CHECK(calls(on, c, Pass::backward_data) == CallTexts{"LRNCrossChannelBackward(handle, " + lrn + ", 0, 1, " + t +
+                                                       ", y, " + t + ", dy, " + t + ", x0, 0, " + t + ", dx0)"});
   for (const auto& [op, word] : {std::pair{Lrn{.size = 4}, "even size"},
                                  {Lrn{.size = 17}, "1 to 16"},
                                  {Lrn{.size = 5, .alpha = 1, .beta = 0}, "beta"},
@@ -88,9 +88,9 @@ TEST_CASE("cudnn: max pooling is the deterministic one, and averages count the p
   const Case c = {"", MaxPool{.window = {2, 1}, .stride = {1, 2}, .pad = {1, 0}}, {{2, 3, 2, 3}}};
   const std::string x = "f32 2x3x2x3 / 18 6 3 1", y = "f32 2x3x3x2 / 18 6 2 1", pool = "Pooling2dDescriptor ";
   CHECK(calls(on, c, Pass::forward) ==
-        Calls{"PoolingForward(handle, " + pool + "3 1 2 1 1 0 1 2, 1, " + x + ", x0, 0, " + y + ", y)"});
-  CHECK(calls(on, c, Pass::backward_data) == Calls{"PoolingBackward(handle, " + pool + "3 1 2 1 1 0 1 2, 1, " + y +
-                                                   ", y, " + y + ", dy, " + x + ", x0, 0, " + x + ", dx0)"});
+        CallTexts{"PoolingForward(handle, " + pool + "3 1 2 1 1 0 1 2, 1, " + x + ", x0, 0, " + y + ", y)"});
+  CHECK(calls(on, c, Pass::backward_data) == CallTexts{"PoolingBackward(handle, " + pool + "3 1 2 1 1 0 1 2, 1, " + y +
+                                                       ", y, " + y + ", dy, " + x + ", x0, 0, " + x + ", dx0)"});
   for (const bool counts : {false, true}) {
     const Case mean = {
         "",
@@ -98,11 +98,12 @@ TEST_CASE("cudnn: max pooling is the deterministic one, and averages count the p
         {shape}};
     const std::string mode = counts ? "1" : "2", means = "f32 2x3x3x3 / 27 9 3 1";
     CHECK(calls(on, mean, Pass::backward_data) ==
-          Calls{"PoolingBackward(handle, " + pool + mode + " 1 2 2 1 1 1 1, 1, " + means + ", dy, " + means + ", dy, " +
-                t + ", dx0, 0, " + t + ", dx0)"});
+          CallTexts{"PoolingBackward(handle, " + pool + mode + " 1 2 2 1 1 1 1, 1, " + means + ", dy, " + means +
+                    ", dy, " + t + ", dx0, 0, " + t + ", dx0)"});
   }
-  CHECK(calls(on, {"", GlobalAveragePool{}, {shape}}, Pass::forward) ==
-        Calls{"PoolingForward(handle, " + pool + "2 1 2 2 0 0 2 2, 1, " + t + ", x0, 0, f32 2x3x1x1 / 3 1 1 1, y)"});
+  CHECK(
+      calls(on, {"", GlobalAveragePool{}, {shape}}, Pass::forward) ==
+      CallTexts{"PoolingForward(handle, " + pool + "2 1 2 2 0 0 2 2, 1, " + t + ", x0, 0, f32 2x3x1x1 / 3 1 1 1, y)"});
 }
 
 TEST_CASE("cudnn: windows beyond the image are asked for, and computed on a padded copy where that is refused") {
@@ -111,7 +112,8 @@ TEST_CASE("cudnn: windows beyond the image are asked for, and computed on a padd
                     image = "f32 2x3x6x4 / 105 35 5 1", pool = "Pooling2dDescriptor 3 1 3 3 0 0 2 2";
   FakeBackend on;
   BoundUnit taken(on, spec_of(on, c, {.dtype = DType::f32, .adds = true}));
-  CHECK(taken.run(Pass::forward) == Calls{"PoolingForward(handle, " + pool + ", 1, " + x + ", x0, 0, " + y + ", y)"});
+  CHECK(taken.run(Pass::forward) ==
+        CallTexts{"PoolingForward(handle, " + pool + ", 1, " + x + ", x0, 0, " + y + ", y)"});
   CHECK(taken.run(Pass::backward_data).size() == 1);
   CHECK(taken.lowered.steps[0].kernel->workspace_bytes() == 1024);  // 2 x 3 x 7 x 5 floats, aligned
   CHECK(taken.lowered.steps[2].kernel->workspace_bytes() == 2048);
@@ -127,12 +129,12 @@ TEST_CASE("cudnn: windows beyond the image are asked for, and computed on a padd
   const std::string fill = "SetTensor(handle, " + whole + ", workspace, -inf)",
                     copy = "TransformTensor(handle, 1, " + x + ", x0, 0, " + image + ", workspace)";
   CHECK(taken.run(Pass::forward) ==
-        Calls{fill, copy, "PoolingForward(handle, " + pool + ", 1, " + whole + ", workspace, 0, " + y + ", y)"});
+        CallTexts{fill, copy, "PoolingForward(handle, " + pool + ", 1, " + whole + ", workspace, 0, " + y + ", y)"});
   CHECK(taken.run(Pass::backward_data) ==
-        Calls{fill, copy,
-              "PoolingBackward(handle, " + pool + ", 1, " + y + ", y, " + y + ", dy, " + whole + ", workspace, 0, " +
-                  whole + ", second)",
-              "TransformTensor(handle, 1, " + image + ", second, 1, " + x + ", dx0)"});
+        CallTexts{fill, copy,
+                  "PoolingBackward(handle, " + pool + ", 1, " + y + ", y, " + y + ", dy, " + whole +
+                      ", workspace, 0, " + whole + ", second)",
+                  "TransformTensor(handle, 1, " + image + ", second, 1, " + x + ", dx0)"});
 
   BoundUnit late(on, spec_of(on, c));
   on.fake.status["PoolingBackward"] = 3000;
@@ -167,19 +169,19 @@ TEST_CASE("cudnn: batch norm is spatial, saves mean and deviation, and computes 
   BoundUnit unit(on, spec_of(on, c));
   on.fake.name(static_cast<char*>(unit.args.saved) + 256, "deviation");
   CHECK(unit.run(Pass::forward) ==
-        Calls{"BatchNormalizationForwardTraining(handle, 1, 1, 0, " + t + ", x0, " + t + ", y, " + channels +
-              ", w0, w1, 0.25, state0, state1, 0.001, saved, deviation)"});
+        CallTexts{"BatchNormalizationForwardTraining(handle, 1, 1, 0, " + t + ", x0, " + t + ", y, " + channels +
+                  ", w0, w1, 0.25, state0, state1, 0.001, saved, deviation)"});
   CHECK(unit.run(Pass::backward_data) == unit.run(Pass::backward_params));
   CHECK(unit.run(Pass::backward_params) ==
-        Calls{"BatchNormalizationBackward(handle, 1, 1, 0, 1, 0, " + t + ", x0, " + t + ", dy, " + t + ", dx0, " +
-              channels + ", w0, dw0, dw1, 0.001, saved, deviation)"});
+        CallTexts{"BatchNormalizationBackward(handle, 1, 1, 0, 1, 0, " + t + ", x0, " + t + ", dy, " + t + ", dx0, " +
+                  channels + ", w0, dw0, dw1, 0.001, saved, deviation)"});
 
   BoundUnit adding(on, spec_of(on, c, {.dtype = DType::f32, .adds = true}));
   CHECK(adding.run(Pass::backward_params)[0].find("(handle, 1, 1, 1, 1, 1, ") != std::string::npos);
 
   c.mode = Mode::inference;
-  CHECK(calls(on, c, Pass::forward) == Calls{"BatchNormalizationForwardInference(handle, 1, 1, 0, " + t + ", x0, " + t +
-                                             ", y, " + channels + ", w0, w1, state0, state1, 0.001)"});
+  CHECK(calls(on, c, Pass::forward) == CallTexts{"BatchNormalizationForwardInference(handle, 1, 1, 0, " + t + ", x0, " +
+                                                 t + ", y, " + channels + ", w0, w1, state0, state1, 0.001)"});
 }
 
 TEST_CASE("cudnn: what batch norm has per channel is described alike in both layouts") {
@@ -216,8 +218,8 @@ TEST_CASE("cudnn: a sum is one call for two, one more for each further, and its 
   const Case c = {"", Add{}, {shape, shape, shape}};
   BoundUnit unit(on, spec_of(on, c));
   CHECK(unit.run(Pass::forward) ==
-        Calls{"OpTensor(handle, " + add + ", 1, " + t + ", x0, 1, " + t + ", x1, 0, " + t + ", y)",
-              "AddTensor(handle, 1, " + t + ", x2, 1, " + t + ", y)"});
+        CallTexts{"OpTensor(handle, " + add + ", 1, " + t + ", x0, 1, " + t + ", x1, 0, " + t + ", y)",
+                  "AddTensor(handle, 1, " + t + ", x2, 1, " + t + ", y)"});
   CHECK(unit.run(Pass::backward_data).size() == 3);
   CHECK(unit.lowered.y_may_alias_x == std::vector<bool>{true, true, false});
 
@@ -225,12 +227,12 @@ TEST_CASE("cudnn: a sum is one call for two, one more for each further, and its 
   CHECK(unit.run(Pass::forward)[0].find("1, " + t + ", x1, 1, " + t + ", x0, 0, " + t + ", x1)") != std::string::npos);
 
   unit.args.dx[1] = unit.args.dy;  // a dx that aliases dy comes last, or needs nothing
-  CHECK(unit.run(Pass::backward_data) == Calls{"TransformTensor(handle, 1, " + t + ", dy, 0, " + t + ", dx0)",
-                                               "TransformTensor(handle, 1, " + t + ", dy, 0, " + t + ", dx2)"});
+  CHECK(unit.run(Pass::backward_data) == CallTexts{"TransformTensor(handle, 1, " + t + ", dy, 0, " + t + ", dx0)",
+                                                   "TransformTensor(handle, 1, " + t + ", dy, 0, " + t + ", dx2)"});
   for (const DType dtype : {DType::f32, DType::f64}) {
     BoundUnit adding(on, spec_of(on, c, {.dtype = dtype, .adds = true}));
     adding.args.dx[0] = adding.args.dy;
-    const Calls made = adding.run(Pass::backward_data);
+    const CallTexts made = adding.run(Pass::backward_data);
     REQUIRE(made.size() == 3);
     CHECK(made[0].find("dy, 1, ") != std::string::npos);
     CHECK(made[2].ends_with(", dy, 2)"));
