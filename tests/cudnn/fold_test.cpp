@@ -15,7 +15,7 @@ Case folded(bool bias, std::vector<Link> tail) {
   return {"", Conv{.channels = 4, .kernel = 1, .bias = bias}, {{2, 3, 2, 2}}, std::move(tail), Mode::inference};
 }
 
-/// A unit in inference. CallTexts show the filter in its prepared memory as "folded filter".
+/// A unit in inference. Calls show the filter in its prepared memory as "folded filter".
 struct Folded : BoundUnit {
   Folded(FakeBackend& on, const Spec& spec, const Choice& choice = {}) : BoundUnit(on, spec, choice) {
     on.fake.name(filter(), "folded filter");
