@@ -40,7 +40,7 @@ std::vector<Row> rows_of_mode(Session& session, const RunOptions& options, const
     warm_up(backend.device(), [&run] { run->untimed(); });
     return run;
   };
-  return rows_of(std::move(group), [&](std::string_view part) { return key_of("net", c, part, options); });
+  return rows_of(std::move(group), options, [&](std::string_view part) { return key_of("net", c, part, options); });
 }
 
 /// The word in place of an algorithm's name: the backend's pick.
@@ -76,7 +76,7 @@ void append_rows(std::vector<Row>& rows, Session& session, const RunOptions& opt
     const auto key = [&](std::string_view part) {
       return key_of("layer", c, part, options, node.name, algorithm.name);
     };
-    std::ranges::move(rows_of(std::move(group), key), std::back_inserter(rows));
+    std::ranges::move(rows_of(std::move(group), options, key), std::back_inserter(rows));
   }
 }
 

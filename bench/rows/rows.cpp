@@ -195,19 +195,17 @@ std::string default_filter(const RunOptions& options) {
   return options.net.onnx.empty() ? "^net/.*/(forward|backward|total)/" : "^net/.*/(forward|backward|total|inference)/";
 }
 
-std::vector<Row> rows_of(Group group, const std::function<RowKey(std::string_view part)>& key) {
+std::vector<Row> rows_of(Group group, const RunOptions& options,
+                         const std::function<RowKey(std::string_view part)>& key) {
   const auto shared = std::make_shared<const Group>(std::move(group));
   std::vector<Row> rows;
   for (std::size_t part = 0; part < shared->parts.size(); ++part) {
     RowKey of_part = key(shared->parts[part]);
-    std::string name = row_name(of_part);
-    rows.push_back({std::move(name), shared, part, std::move(of_part)});
+    const std::string name = row_name(of_part);
+    std::string again = rerun_row(name, shared->config, options, passes_flag(options.passes));
+    rows.push_back({name, shared, part, std::move(of_part), std::move(again)});
   }
   return rows;
-}
-
-std::string rerun_of(const Row& row, const RunOptions& options) {
-  return rerun_row(row.name, row.group->config, options, passes_flag(options.passes));
 }
 
 std::vector<Row> all_rows(Session& session, const RunOptions& options, std::string* left_out) {
@@ -235,19 +233,14 @@ std::vector<Row> all_rows(Session& session, const RunOptions& options, std::stri
     return false;
   });
   std::vector<Row> rows;
-  const auto add = [&](std::vector<Row> more) {
-    for (Row& row : more) {
-      row.rerun = rerun_of(row, options);
-      rows.push_back(std::move(row));
-    }
-  };
   const auto for_each_config = [&](auto&& make_rows) {
     for (const std::string& backend : session.backends.names())
       for (const Network& info : all)
         for (const DType dtype : options.configs.dtypes)
           for (const Layout layout : options.configs.layouts)
             for (const int batch : options.configs.batches) try {
-                add(make_rows(session, options, {info.name, backend, dtype, layout, batch}));
+                std::ranges::move(make_rows(session, options, {info.name, backend, dtype, layout, batch}),
+                                  std::back_inserter(rows));
               } catch (const ShapeError& error) {
                 leave_out(info.name, error);
               }

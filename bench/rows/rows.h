@@ -98,14 +98,11 @@ using Outcomes = std::map<const Group*, Outcome>;
 /// Throws what a network of the options throws.
 std::vector<Row> all_rows(Session&, const RunOptions&, std::string* left_out = nullptr);
 
-/// The command that measures the row again.
-std::string rerun_of(const Row&, const RunOptions&);
-
 std::vector<Row> net_rows(Session&, const RunOptions&, const Config&);
 std::vector<Row> layer_rows(Session&, const RunOptions&, const Config&);
 
 /// Makes a row of each part.
-std::vector<Row> rows_of(Group, const std::function<RowKey(std::string_view part)>& key);
+std::vector<Row> rows_of(Group, const RunOptions&, const std::function<RowKey(std::string_view part)>& key);
 
 /// Runs the rows, or prints their names. Throws UsageError, FileError. Gives the exit status.
 int run_rows(const RunOptions&, const MakeBackend&);

@@ -1,6 +1,6 @@
 // Any network on a folder of images: of the zoo, or of an ONNX file.
 
-#include "network.h"
+#include "train.h"
 
 #include <fmt/format.h>
 

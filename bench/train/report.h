@@ -14,7 +14,6 @@
 #include "bench/context/context.h"
 #include "bench/measure/row_key.h"
 #include "lamina/train.h"
-#include "lamina/workloads.h"
 #include "train.h"
 
 namespace lamina::bench {

@@ -15,7 +15,6 @@
 #include "bench/machine/ranks.h"
 #include "lamina/error.h"
 #include "lamina/near_names.h"
-#include "network.h"
 #include "report.h"
 
 namespace lamina::bench {

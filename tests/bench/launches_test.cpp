@@ -62,7 +62,7 @@ TEST_CASE("a cold layer begins each pass behind a write of other memory, which i
     Modelled model;
     model.options.plan.cold = cold;
     for (const Row& row : layer_rows(model.session, model.options, model.config))
-      for (const std::string& text : {row_name(row.key), rerun_of(row, model.options)})
+      for (const std::string& text : {row_name(row.key), row.rerun})
         CHECK((text.find("cold") != std::string::npos) == cold);
     const auto layer = model.open("backward_data", true);
     int fills = 0;

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "bench/train/network.h"
 #include "bench/train/report.h"
 #include "lamina/data.h"
 #include "lamina/device.h"
