@@ -58,24 +58,19 @@ const Kind& kind_of(const Optimiser& optimiser) {
   return kinds[optimiser.index()];
 }
 
-struct Number {
-  std::string_view name;
-  double value;
-};
-
-/// The numbers of an optimiser, in the order of its text.
-std::vector<Number> numbers_of(const Optimiser& optimiser) {
-  std::vector<Number> all;
+/// Calls visit(name, value) for each number of an optimiser, in the order of its text. Allocates nothing.
+template <class Visit>
+void for_numbers(const Optimiser& optimiser, const Visit& visit) {
   std::visit(
       [&](const auto& op) {
-        if constexpr (requires { op.momentum; }) all.push_back({"momentum", op.momentum});
-        if constexpr (requires { op.rho; }) all.push_back({"rho", op.rho});
-        if constexpr (requires { op.beta1; }) all.insert(all.end(), {{"beta1", op.beta1}, {"beta2", op.beta2}});
-        if constexpr (requires { op.epsilon; }) all.push_back({"epsilon", op.epsilon});
-        if constexpr (requires { op.weight_decay; }) all.push_back({"weight_decay", op.weight_decay});
+        if constexpr (requires { op.momentum; }) visit("momentum", op.momentum);
+        if constexpr (requires { op.rho; }) visit("rho", op.rho);
+        if constexpr (requires { op.beta1; }) visit("beta1", op.beta1);
+        if constexpr (requires { op.beta2; }) visit("beta2", op.beta2);
+        if constexpr (requires { op.epsilon; }) visit("epsilon", op.epsilon);
+        if constexpr (requires { op.weight_decay; }) visit("weight_decay", op.weight_decay);
       },
       optimiser);
-  return all;
 }
 
 bool is_nesterov(const Optimiser& optimiser) {
@@ -93,34 +88,34 @@ void check_lazy(const Optimiser& optimiser) {
     throw UsageError("lazy updates of embeddings: " + to_string(optimiser) + " " + why +
                      "; leave it out, or use dense updates");
   };
-  for (const auto& [name, value] : numbers_of(optimiser)) {
+  for_numbers(optimiser, [&](std::string_view name, double value) {
     if (name == "momentum" && value > 0) refuse("has a momentum, which moves rows without a gradient too");
     if (name == "weight_decay" && value > 0) refuse("has a weight decay, which shrinks rows without a gradient too");
-  }
+  });
 }
 
 std::string to_string(const Optimiser& optimiser) {
   std::string numbers;
-  for (const auto& [name, value] : numbers_of(optimiser))
+  for_numbers(optimiser, [&](std::string_view name, double value) {
     if (value != 0) numbers += (numbers.empty() ? "" : ", ") + std::string(name) + " " + shortest(value);
+  });
   return (is_nesterov(optimiser) ? "nesterov_" : "") + std::string(kind_of(optimiser).word) + "(" + numbers + ")";
 }
 
 void check_optimiser(const Optimiser& optimiser) {
-  for (const Number& its : numbers_of(optimiser)) {
+  for_numbers(optimiser, [&](std::string_view name, double value) {
     const auto demand = [&](bool holds, const char* range) {
       if (!holds)
-        throw UsageError("optimiser: " + std::string(its.name) + " is " + shortest(its.value) + "; it should be " +
-                         range);
+        throw UsageError("optimiser: " + std::string(name) + " is " + shortest(value) + "; it should be " + range);
     };
-    if (its.name == "epsilon")
-      demand(its.value > 0 && std::isfinite(its.value), "above 0");
-    else if (its.name == "weight_decay")
-      demand(its.value >= 0 && std::isfinite(its.value), "at least 0");
+    if (name == "epsilon")
+      demand(value > 0 && std::isfinite(value), "above 0");
+    else if (name == "weight_decay")
+      demand(value >= 0 && std::isfinite(value), "at least 0");
     else
-      demand(its.value >= 0 && its.value < 1, "at least 0 and below 1");
-    if (its.name == "momentum" && is_nesterov(optimiser)) demand(its.value > 0, "above 0 for Nesterov's rule");
-  }
+      demand(value >= 0 && value < 1, "at least 0 and below 1");
+    if (name == "momentum" && is_nesterov(optimiser)) demand(value > 0, "above 0 for Nesterov's rule");
+  });
 }
 
 NamedOptimiser named_optimiser(std::string_view name) {
@@ -136,9 +131,9 @@ std::vector<std::string> optimiser_names() {
 }
 
 std::vector<std::string_view> state_names(const Optimiser& optimiser) {
-  const Number first = numbers_of(optimiser).front();
-  if (first.name == "momentum" && first.value == 0) return {};
-  return kind_of(optimiser).state;
+  bool is_plain = false;
+  for_numbers(optimiser, [&](std::string_view name, double value) { is_plain |= name == "momentum" && value == 0; });
+  return is_plain ? std::vector<std::string_view>() : kind_of(optimiser).state;
 }
 
 UpdateFactors planner::update_factors(const Optimiser& optimiser, double learning_rate) {
@@ -147,13 +142,14 @@ UpdateFactors planner::update_factors(const Optimiser& optimiser, double learnin
   u.correction = kind_of(optimiser).correction;
   u.nesterov = is_nesterov(optimiser);
   u.rate = learning_rate;
-  for (const auto& [name, value] : numbers_of(optimiser)) {
+  for_numbers(optimiser, [&u](std::string_view name, double value) {
     if (name == "momentum" || name == "rho" || name == "beta1") u.decay = value;
     if (name == "rho" || name == "beta1") u.gain = 1 - value;
-    if (name == "beta2") u.decay2 = value, u.gain2 = 1 - value;
+    if (name == "beta2") u.decay2 = value;
+    if (name == "beta2") u.gain2 = 1 - value;
     if (name == "epsilon") u.epsilon = value;
     if (name == "weight_decay") u.weight_decay = value;
-  }
+  });
   // With v' = -v the update of KerasSgd is v' = momentum v' + rate g, p -= v'.
   if (std::holds_alternative<KerasSgd>(optimiser)) u.gain = std::exchange(u.rate, 1);
   if (std::holds_alternative<Adagrad>(optimiser)) u.decay = 1;
