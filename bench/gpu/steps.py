@@ -17,7 +17,7 @@ def files(names):
 SMOKE = "'[#relu_test],conv\\, by hand*,fully connected*'"
 CONV = files("conv conv_transpose")
 OPS = files("activation batch_norm binary dropout embedding fully_connected goldens join losses lrn moves norms "
-            "pointwise pool random recurrent reduce relu resize scale_shift softmax")
+            "pointwise pool prelu random recurrent reduce relu resize scale_shift softmax")
 PLANS = files("call_cost choices enumerators fixed half labels large live_memory measured ownership pack plan prepared "
               "random_graph shared tiny_nets")
 TRAINING = files("checkpoint lazy loss_scale optimiser share trainer uploads workloads")

@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "bench/measure/layers.h"
 #include "bench/measure/net_run.h"
 #include "rows.h"

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -233,7 +234,8 @@ class Sweep {
       return false;
     };
     for (const int batch : batches)
-      if (!has_times(batch) && predicted) break;  // out of memory, or it cannot run at all
+      if (!has_times(batch) && predicted && std::has_single_bit(static_cast<unsigned>(batch)))
+        break;  // out of memory, or it cannot run at all; 15 and 17 may fail alone
     LargestRun largest;
     if (predicted && too_long.empty() && predicted->batch > 0 && interrupted() == 0) {
       largest.ran = has_times(predicted->batch);

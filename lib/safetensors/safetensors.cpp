@@ -74,7 +74,8 @@ class HeaderReader {
     } else {
       take_value(depth, event, value);
     }
-    return event != Event::value && event != Event::object_end && event != Event::array_end;
+    const bool of_metadata = event == Event::key && depth == 2 && in_metadata();
+    return !of_metadata && event != Event::value && event != Event::object_end && event != Event::array_end;
   }
 
   const std::string& name() const { return entry_.name; }

@@ -11,10 +11,10 @@
 namespace lamina {
 
 std::vector<DeviceInfo> cuda_devices();       ///< never throws
-DeviceInfo cuda_device_info(int number);      ///< throws DeviceError
+DeviceInfo cuda_device_info(int number);      ///< only with CUDA; throws DeviceError
 std::vector<LibraryVersion> cuda_versions();  ///< versions of driver and runtime; never throws
 std::string cuda_version_text(int version);   ///< "13.0" for 13000
-std::string cuda_bus_id(int number);          ///< "0000:3b:00.0"; throws DeviceError
+std::string cuda_bus_id(int number);          ///< "0000:3b:00.0"; only with CUDA; throws DeviceError
 DeviceRates measure_cuda(int number);         ///< throws DeviceError, OutOfMemory
 
 /// Copies and triads over blocks far larger than caches, on `threads` threads at once; the fastest of several runs.

@@ -87,11 +87,24 @@ def resnet(counts, windows):
     return Chain(*layers, *head(512 * expansion, 1000))
 
 
-def resnet200():
+class Resnet200(Chain):
     """fb.resnet.torch, models/preresnet.lua: blocks 3, 24, 36, 3; shortcuts without batch norm; one norm at the end."""
-    layers = stages((3, 24, 36, 3), 4, lambda c, width, stride, stage, i: PreactBlock(
-        c, width, stride, bare=stage == 0 and i == 0, projects=i == 0))
-    return Chain(*layers, ("bn_last", nn.BatchNorm2d(2048)), ("relu_last", relu()), *head(2048, 1000))
+
+    def __init__(self):
+        layers = stages((3, 24, 36, 3), 4, lambda c, width, stride, stage, i: PreactBlock(
+            c, width, stride, bare=stage == 0 and i == 0, projects=i == 0))
+        super().__init__(*layers, ("bn_last", nn.BatchNorm2d(2048)), *head(2048, 1000))
+
+    def forward(self, x):
+        for name, module in self.named_children():
+            x = module(x)
+            if name == "bn_last":
+                x = self.relu(x)  # the stem's, a second time
+        return x
+
+
+def resnet200():
+    return Resnet200()
 
 
 def unit(c, k, window, stride=1):

@@ -6,6 +6,7 @@
 // These are kept; for a run of steps dx is one product. Then the threads share the gates: the gradients of all weights
 // are products over all rows of all steps.
 
+#include <algorithm>
 #include <cstddef>
 
 #include "forward.h"

@@ -5,6 +5,7 @@
 // multiplies them all by the input weights. Then for each step it adds the product of h with the recurrent weights, and
 // makes gates, cell and h from the sums in one pass over the rows.
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>

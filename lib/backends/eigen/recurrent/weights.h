@@ -1,6 +1,8 @@
 #pragma once
 // The weights of a recurrent op as its products read them: packed once per pass, or once for all in inference.
 
+#include <algorithm>
+
 #include "lib/backends/eigen/runtime/pool.h"
 #include "problem.h"
 

@@ -112,7 +112,9 @@ const InstructionSet& widest_instruction_set() {
   const auto sets = instruction_sets();
   const auto widest = std::ranges::find_if(sets, [](const InstructionSet* set) { return runs_here(*set); });
   if (widest == sets.end())
-    throw Unsupported("eigen: this build is for a processor with " + std::string(sets[0]->name));
+
+    throw Unsupported("eigen: this build is for processors with " + std::string(sets.back()->name) +
+                      ", which this one lacks; LAMINA_GENERIC=ON builds for all");
   return **widest;
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 // Winograd's filtering: a forward pass and, with flipped filters, a data gradient.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "lib/backends/eigen/runtime/pool.h"

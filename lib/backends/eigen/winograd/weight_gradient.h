@@ -1,8 +1,10 @@
 #pragma once
 // Winograd's filtering for the weight gradient: the filter's gradient over all tiles of a batch.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "lib/backends/eigen/runtime/pool.h"
 #include "tiles.h"
