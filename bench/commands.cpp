@@ -16,6 +16,7 @@
 #include "bench/tasks/frontier.h"
 #include "bench/tasks/ledger.h"
 #include "bench/train/train.h"
+#include "lamina/error.h"
 
 namespace lamina::bench {
 namespace {

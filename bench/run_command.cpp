@@ -10,6 +10,7 @@
 #include "bench/options/flags.h"
 #include "bench/rows/rows.h"
 #include "commands.h"
+#include "lamina/error.h"
 #include "lamina/near_names.h"
 
 namespace lamina::bench {

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "flags.h"
+#include "lamina/error.h"
 #include "lamina/near_names.h"
 
 namespace lamina::bench {

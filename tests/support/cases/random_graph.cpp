@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "lamina/error.h"
 #include "tests/support/cases/random_case.h"
 
 namespace lamina::test {
