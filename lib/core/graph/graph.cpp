@@ -192,8 +192,9 @@ struct Slots {
     if (shape(a) != shape(b))
       throw ShapeError(what + "it is " + to_string(shape(a)) + ", and not " + to_string(shape(b)));
     if (home(a) == home(b)) return;
+    const std::vector<Slot> others = uses(home(b));
     for (const Slot& use : uses(home(a)))
-      for (const Slot& other : uses(home(b)))
+      for (const Slot& other : others)
         if (use.node == other.node) throw UsageError(what + "node " + node_of(use).name + " would use it twice");
   }
 
@@ -242,7 +243,10 @@ void Graph::share_all(std::string_view node_name, std::string_view with) {
     for (const bool of_parameters : {true, false}) {
       const Slots slots{body().nodes, of_parameters};
       for (std::size_t k = 0; slots.sharable(a) && k < slots.shapes(a).size(); ++k)
-        changes ? slots.join({of_a, k}, {of_b, k}) : slots.check(name(), {of_a, k}, {of_b, k});
+        if (changes)
+          slots.join({of_a, k}, {of_b, k});
+        else
+          slots.check(name(), {of_a, k}, {of_b, k});
     }
 }
 

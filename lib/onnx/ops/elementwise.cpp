@@ -116,7 +116,7 @@ void import_limit(NodeContext& context) {
       limit = is_max ? std::max(limit, number) : std::min(limit, number);
     }
   }
-  is_max ? clip(context, *operand, limit, infinity) : clip(context, *operand, -infinity, limit);
+  clip(context, *operand, is_max ? limit : -infinity, is_max ? infinity : limit);
 }
 
 // ---- GELU in parts, as PyTorch's exporters write it before opset 20, and as models write it by hand. ----

@@ -23,9 +23,19 @@ namespace fs = std::filesystem;
 constexpr const char* majors[] = {"9", "8", "7"};  // newest first
 
 /// The parts of 8 and 9, each before the parts that need it. Parts not named here come last.
-constexpr std::string_view parts =
-    " graph ops engines_precompiled engines_runtime_compiled heuristic ops_infer ops_train cnn cnn_infer cnn_train adv "
-    "adv_infer adv_train ";
+constexpr std::string_view parts[] = {"graph",
+                                      "ops",
+                                      "engines_precompiled",
+                                      "engines_runtime_compiled",
+                                      "heuristic",
+                                      "ops_infer",
+                                      "ops_train",
+                                      "cnn",
+                                      "cnn_infer",
+                                      "cnn_train",
+                                      "adv",
+                                      "adv_infer",
+                                      "adv_train"};
 
 std::string dl_error() {
   const char* text = dlerror();
@@ -42,13 +52,13 @@ std::string front_in(const fs::path& directory) {
   return {};
 }
 
-/// Place in `parts` of "libcudnn_<part><end>", or -1 for a file that is no part of this set.
+/// Index in `parts` of "libcudnn_<part><end>", or -1 for a file that is no part of this set.
 int rank_of(const std::string& file, const std::string& end) {
   const std::string begin = "libcudnn_";
   if (!file.starts_with(begin) || !file.ends_with(end) || file.size() <= begin.size() + end.size()) return -1;
   const std::string part = file.substr(begin.size(), file.size() - begin.size() - end.size());
   if (part.find('.') != std::string::npos) return -1;
-  return static_cast<int>(std::min(parts.find(" " + part + " "), parts.size()));
+  return static_cast<int>(std::ranges::find(parts, part) - std::begin(parts));
 }
 
 /// The file that contains an address.
