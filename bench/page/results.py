@@ -183,7 +183,7 @@ class Results:
             variant = fields.get("variant", "")
             if variant not in runs:
                 runs[variant] = Run(name, context, variants.get(variant) or ({"variant": variant} if variant else None))
-            row = Row(runs[variant], trainings.get(fields["name"], {}) | fields)
+            row = Row(runs[variant], fields | trainings.get(fields["name"], {}))
             rows.setdefault((variant, row.name), row).add(fields)
         whole = runs.get("") or Run(name, context)
         self.runs += runs.values() or [whole]
