@@ -1,6 +1,6 @@
 #pragma once
-// Tables of algorithms for convolutions and fully connected ops, and their only chooser. The table of an op lies in its
-// file. The rule takes the first row that can run the pass within the limits of the Choice.
+// Tables of algorithms for convolutions and fully connected ops, and their only chooser. Each op's file has the op's
+// table. The rule takes the first row that can run the pass within the limits of the Choice.
 
 #include <algorithm>
 #include <functional>
@@ -28,10 +28,10 @@ constexpr int by_name_only = 100;
 template <class On>
 struct Algorithm {
   const char* name;
-  /// Whether its kernels read and write the values of this unit and pass directly. Else the algorithm runs on copies,
-  /// and the other functions get the part of the unit that a copy holds.
+  /// Whether its kernels read and write the values of this unit and pass directly. If not, they run on copies, and the
+  /// other functions get the part of the unit that a copy holds.
   bool (*takes)(const Spec&, Pass);
-  /// Reason why it cannot run the pass: a sentence that begins with its name. Empty: it can.
+  /// Why the algorithm cannot run the pass: a sentence that begins with the algorithm's name. Empty: it can.
   std::string (*refusal)(const ConvUnit&, Pass, On&);
   /// Place in the rule: the lowest number comes first, by_name_only last. Rows with equal numbers keep their order.
   int (*place)(const ConvUnit&, Pass, On&);
@@ -41,7 +41,7 @@ struct Algorithm {
   Prepared (*prepare)(const ConvUnit&, On&);
 };
 
-/// A table, and the reason why the rule puts the row `first` in front.
+/// A table. Its `reason` says why the rule puts the row `first` in front.
 template <class On>
 struct AlgorithmTable {
   std::span<const Algorithm<On>> rows;
@@ -75,9 +75,9 @@ struct Alternative {
   int place = 0;
 };
 
-/// The step of the alternative that the choice names, or else of the first within its limits of error and workspace and
-/// its demand for determinism. `unit` starts the messages. Throws UsageError for an unknown name, Unsupported if no
-/// alternative fits.
+/// The step of the alternative that the choice names or, without a name, of the rule's first alternative that fits the
+/// choice's limits of error and workspace and its demand for determinism. `unit` starts the messages. Throws UsageError
+/// for an unknown name, Unsupported if the named alternative does not fit, or none of the rule does.
 Lowered::Step pick(const std::string& unit, Pass, const Choice&, const std::vector<Alternative>&);
 
 /// One unit and the rows of its op's table.

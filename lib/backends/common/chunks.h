@@ -9,14 +9,14 @@
 
 namespace lamina {
 
-/// The parts in which a unit is computed, of `extent` images each.
+/// The `count` parts in which a unit is computed, of `extent` images each.
 struct Chunks {
   int count = 1, extent = 0;
 
   explicit Chunks(int images) : extent(images) {}
 
-  /// The fewest chunks with at most `most` of all `elements` each. Their extent is a multiple of `grain` if `images` is
-  /// a multiple of it.
+  /// The fewest equal chunks that have at most `most` elements each; `images` images have `elements`. If `images` is a
+  /// multiple of `grain`, so is the extent of a chunk. The smallest chunk, 1 or `grain` images, may have more elements.
   Chunks(int images, std::int64_t elements, std::int64_t most, int grain = 1) : extent(images) {
     const int least = images % grain == 0 ? grain : 1;
     const auto divides = [&] { return images % extent == 0 && extent % least == 0; };
@@ -47,8 +47,9 @@ struct Chunks {
 
 /// The error bound of a pass on halves, from the bound of its kernel. All bounds are relative to the sum of |terms|.
 ///
-/// Reads are exact. Each written number is rounded once, by at most u of itself: (1 + e)(1 + u) - 1. Parameter
-/// gradients stay in f32 and are summed over the chunks: one rounding for each chunk after the first.
+/// Reads are exact. Each written number is rounded once, by at most u of itself: the kernel's bound e becomes
+/// (1 + e)(1 + u) - 1. Parameter gradients stay in f32 and are summed over the chunks: one rounding for each chunk
+/// after the first.
 double half_error(double error, Pass, DType values, int chunks);
 
 }  // namespace lamina

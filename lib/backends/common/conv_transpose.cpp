@@ -16,7 +16,7 @@ namespace {
 /// Runs a step of the mirrored unit with arguments exchanged, then the backend's functions.
 class Mirrored final : public Kernel {
  public:
-  /// With `adds` the step writes its result behind its workspace, and it is then added to dx.
+  /// With `adds` the step writes its result to memory behind its workspace. This result is then added to dx.
   Mirrored(const Lowered::Step& step, const Spec& spec, const TransposedParts& parts, bool adds)
       : kernel_(step.kernel), pass_(mirrored(step.passes.front())), has_bias_(spec.w.size() > 1), parts_(parts) {
     const TensorSpec& x = spec.x[0];

@@ -1,7 +1,7 @@
 #pragma once
-// A transposed convolution by the mirrored one: the convolution from its y to its x, with the same weights. Forward is
-// the data gradient of that convolution, and the data gradient is its forward pass. The gradient of the weights is the
-// same, with values and gradients exchanged.
+// A transposed convolution is computed by the mirrored convolution, from y to x with the same weights. Forward is the
+// data gradient of the mirrored convolution, and the data gradient is its forward pass. The gradient of the weights is
+// the same, with values and gradients exchanged.
 
 #include <cstddef>
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace lamina {
 
-/// The mirrored unit, in training and without bias, and its pass that computes the given one.
+/// The mirrored unit, in training and without bias; the pass of the mirrored unit that computes the given pass.
 Spec mirrored(const Spec&);
 Pass mirrored(Pass);
 
@@ -22,7 +22,7 @@ struct TransposedParts {
   std::function<void(const Tensor& to, const Tensor& from)> add;  ///< to += from
 };
 
-/// The unit. `lower` lowers the mirrored one.
+/// Lowers a transposed convolution. `lower` lowers the mirrored unit.
 Lowered lower_transposed(const Spec&, const Choice&, const TransposedParts&,
                          const std::function<Lowered(const Spec&, const Choice&)>& lower);
 

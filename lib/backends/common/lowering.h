@@ -68,16 +68,16 @@ Lowered in_place_unit(const Spec&);
 /// The same for an op whose gradient is computed from x or from y, as op_reads() says.
 Lowered pointwise_unit(const Spec&);
 
-/// The unit of a Concat or a Slice with its steps: what may be a view is not recomputed.
+/// Completes the unit of a Concat or a Slice, which has its steps: an op that may be a view is not recomputed.
 void finish_parts(Lowered&, const Spec&);
 
-/// The unit of a Binary. What has the shape of y may share its memory.
+/// The unit of a Binary. An input that has the shape of y may share the memory of y.
 Lowered binary_unit(const Spec&);
 
 /// The unit of a Reorder. One that only groups axes anew may work in place.
 Lowered reorder_unit(const Spec&, const std::vector<CopyAxis>&);
 
-/// The Add and the ReLU that follow a batch norm in its unit. The gradients of other functions come from x.
+/// The Add and the ReLU that follow a batch norm in its unit. Other functions need no flag: their gradient is from x.
 struct NormTail {
   bool add = false, relu = false;
 };
@@ -86,7 +86,7 @@ NormTail norm_tail(const Spec&);
 /// The unit of a batch norm. The mask of its ReLU comes from x, or from y if an Add comes before the ReLU.
 Lowered norm_unit(const Spec&, NormTail);
 
-/// Whether it is one of these ops.
+/// Whether the op is one of these.
 template <class... Ops>
 bool holds(const Op& op) {
   return (std::holds_alternative<Ops>(op) || ...);
@@ -105,8 +105,8 @@ inline bool reads_two_values(const Node& node) { return node.inputs.size() == 2 
 /// Throws Unsupported for a step that needs more workspace than the limit. `unit` starts the message.
 void check_workspace(const std::string& unit, const Choice&, const Lowered::Step&);
 
-/// For ops whose only algorithm is "direct" or the step's own: throws UsageError for any other name, Unsupported for a
-/// step that needs more workspace than the limit. `backend` starts the messages.
+/// For ops with one algorithm for a pass, which has two names: "direct" and the name of the step. Throws UsageError for
+/// any other name, Unsupported for a step that needs more workspace than the limit. `backend` starts the messages.
 void check_direct(const std::string& backend, const Spec&, const Choice&, const Lowered&);
 
 /// Whether dx[i] is added to the old contents.

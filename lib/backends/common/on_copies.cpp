@@ -1,10 +1,10 @@
 // A unit runs on copies if its values are of half precision, or in a layout that the backend's kernels do not take. A
-// unit with halves runs kernels of f32. Their inputs are widened into workspace. Their results are rounded from there
-// to the nearest half, once for each value and each gradient, whatever the unit holds. Parameters, their gradients,
-// state, labels, ids and losses are f32 and are not copied.
+// unit with halves runs kernels of f32. Its inputs are widened into workspace. Its results are made in workspace, and
+// then each value and each gradient is rounded once to the nearest half, however many ops the unit has. Parameters,
+// their gradients, state, labels, ids and losses are f32 and are not copied.
 //
 // Copies are made chunk by chunk, some images at a time, so that they stay in cache and the workspace is small. Ops
-// whose result needs all images are one chunk. Kernels that take halves (takes_halves) run without copies.
+// that need all images at once run as one chunk. Kernels that take halves (takes_halves) run without copies.
 //
 // Values in nhwc are copied to nchw in the same way, also in f32, if the backend does not take nhwc. Parameters are
 // copied where their order differs.
@@ -36,8 +36,8 @@ std::size_t copy_bytes(const Shape& shape, DType dtype) {
   return aligned(static_cast<std::size_t>(shape.count()) * size_of(dtype));
 }
 
-/// Whether backward recomputes y, because it compares y with bounds and a rounded y may lie on the other side. A clip
-/// whose bounds are halves needs it only behind a sum, which is rounded after the clip.
+/// Whether backward recomputes y. It compares y with bounds, and a rounded y may lie on the other side of a bound. A
+/// clip whose bounds are halves needs an unrounded y only behind a sum, which is rounded after the clip.
 bool makes_y_again(const Spec& spec) {
   if (spec.mode == Mode::inference) return false;
   const bool sum = std::holds_alternative<Add>(spec.op) && !spec.tail.empty();
@@ -56,7 +56,7 @@ struct MemoryAccess {
   std::vector<bool> reads_x, reads_dx, writes_dx;
   std::size_t reads_w = 0;  ///< number of parameters that are read, from the first
   bool reads_y = false, writes_y = false, makes_y = false, reads_dy = false;
-  int y_in_x = -1, dx_in_dy = -1;  ///< index of the x or dx whose copy may also serve as y's or dy's; -1: none
+  int y_in_x = -1, dx_in_dy = -1;  ///< the x whose copy y is written to, the dx that is written to dy's copy; -1: none
 
   MemoryAccess(const Spec& spec, const Lowered& lowered, const Lowered::Step& step, const ComputeType& form)
       : reads_x(spec.x.size()), reads_dx(spec.x.size()), writes_dx(spec.x.size()) {
@@ -226,7 +226,7 @@ class HalfKernel final : public Kernel {
   Args part_;  // arguments for the running chunk; a member, so that a pass allocates nothing
 };
 
-/// Whether the op's result needs all images.
+/// Whether the op needs all images at once.
 bool needs_all_images(const Op& op) {
   return holds<SoftmaxCrossEntropy, SigmoidCrossEntropy, BatchNorm, Dropout, Embedding, Recurrent>(op);
 }

@@ -18,13 +18,12 @@ class MixedPrecisionLowering {
   virtual std::string_view backend() const = 0;
   /// Largest number of elements in all widened values of a chunk, so that they stay in cache.
   virtual std::int64_t chunk_elements() const = 0;
-  /// Whether kernels of the backend read and write the unit's halves directly. All values of the unit have one type.
-  /// False for an op with a table: Algorithm::takes answers for each of its rows.
+  /// Whether kernels of the backend read and write the unit's halves directly. Asked only if all values of the unit
+  /// have one type. False for an op with a table: Algorithm::takes answers for each of its rows.
   virtual bool takes_halves(const Spec&) const = 0;
-  /// Whether kernels of the backend take the unit in nhwc. Else it is computed on copies in nchw.
+  /// Whether kernels of the backend take the unit in nhwc. If not, the unit is computed on copies in nchw.
   virtual bool takes_nhwc(const Spec&) const { return true; }
-  /// Lowers a unit of f32, or of halves that kernels take, in a layout that kernels take. Error bounds are those of
-  /// arithmetic in f32.
+  /// Lowers a unit whose types and layout the kernels take. For halves, error bounds are those of arithmetic in f32.
   virtual Lowered lower(const Spec&, const Choice&) = 0;
   /// Copies between tensors of one shape and any pitches, on the device's queue: halves to f32, or f32 to halves.
   /// Rounds to nearest, ties to even; keeps infinities and NaNs. If the backend does not take nhwc, the layouts may
@@ -41,7 +40,7 @@ bool has_halves(const Spec&);
 /// Whether all values of the unit have one type.
 bool has_one_type(const Spec&);
 
-/// The half type of the unit's values, or the type of y if they have none.
+/// The half type of the unit's values, or the type of y if no value has a half type.
 DType half_type(const Spec&);
 
 /// The unit with its values of half precision as dense values of f32.
@@ -52,9 +51,9 @@ bool is_permuted(const Shape&);
 
 /// The form in which a backend's kernels take a unit.
 struct ComputeType {
-  bool types = false;  ///< whether kernels take the types of the unit; else f32
+  bool types = false;  ///< whether kernels take the types of the unit; if not, they take f32
   bool nchw = false;   ///< whether nhwc values are copied to nchw
-  /// x and w keep the order of nhwc. Valid for a fully connected op, because both have that order.
+  /// Whether copies keep the order of nhwc. Only for a fully connected op, where x and w both have that order.
   bool keeps_order = false;
 
   bool copies() const { return !types || nchw; }

@@ -1,4 +1,4 @@
-// Common checks and fusions of the backends of our own code.
+// Checks and fusions that backends share.
 
 #include "unit_checks.h"
 
@@ -46,7 +46,7 @@ void check_whole_batch(const std::string& backend, const Dropout& op) {
 
 void check_whole_batch(const std::string& backend, const BatchNorm& op) {
   if (op.ranks != 1)
-    throw Unsupported(backend + ": " + to_string(op) + ": no statistics of several ranks; they train so on eigen");
+    throw Unsupported(backend + ": " + to_string(op) + ": no statistics of several ranks; eigen has them");
 }
 
 void check_strict(const std::string& backend, const Choice& choice) {

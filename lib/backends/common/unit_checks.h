@@ -1,5 +1,5 @@
 #pragma once
-// Common checks and fusions of the backends of our own code.
+// Checks and fusions that backends share.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace lamina {
 
-/// Throws Unsupported unless all tensors of the unit are f32, or all are f64, or values have one half type or f32, and
-/// all other tensors are f32: see value_dtypes() and parameter_dtype(). Also throws for an input whose type does not
-/// hold all its labels or ids exactly. `backend` starts the messages.
+/// Throws Unsupported unless all tensors of the unit are f32, or all are f64, or all are f32 except for values of one
+/// half type: see value_dtypes() and parameter_dtype(). Also throws for an input whose type does not hold all its
+/// labels or ids exactly. `backend` starts the messages.
 void check_types(const std::string& backend, const Spec&);
 
 /// Throw Unsupported for one rank's part of a batch: for backends with masks and statistics of whole batches only.
@@ -25,10 +25,9 @@ void check_strict(const std::string& backend, const Choice&);
 void check_nchw(const std::string& backend, const Spec&);
 void check_one_layout(const std::string& backend, const Spec&);
 
-/// Whether `next` may follow an op and the first `count` ops of its tail: an Add and a ReLU after a batch norm, a ReLU
-/// after products and sums, and in inference the tails of joins_inference(). Other functions follow a batch norm
-/// itself, sums, and in inference products. In training only functions whose gradient is from y follow a sum: the sum
-/// is not kept.
+/// Whether `next` may follow an op and the first `count` ops of its tail. After a batch norm: an Add, an Add and a
+/// ReLU, or a function. After a sum: a function; in training only one whose gradient is from y, because the sum is not
+/// kept. After a product: a ReLU, in inference any function. After a convolution in inference: see joins_inference().
 bool default_fusion(const Op&, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode);
 
 /// Throws Unsupported for an op of the tail that may not follow those before it.
