@@ -19,8 +19,8 @@ namespace lamina::LAMINA_CUDA_SPACE {
 // The algorithms that are products by Machine::blas().
 constexpr const char *im2col_gemm_name = "im2col_gemm", *cublas_name = "cublas";
 
-// One function per op, in the file of the op's name. `spec.op` holds the op; the algorithm's name is "direct" if there
-// is only one. They fill every vector of Lowered, one entry per x, and steps for the passes of spec.mode only.
+// One function per op, in the op's file. `spec.op` holds the op; the algorithm's name is "direct" if there is only one.
+// Each function fills every vector of Lowered with one entry per x, and adds steps for the passes of spec.mode only.
 Lowered lower(const ConvTranspose&, const Spec&, const Choice&, Machine&,
               const std::function<Lowered(const Spec&, const Choice&)>& lower_mirrored);
 Lowered lower(const MaxPool&, const Spec&, const Choice&, Machine&);
@@ -40,7 +40,7 @@ auto lower(const Op& op, const Spec& spec, const Choice&, Machine& machine) -> d
 
 std::vector<std::string> recurrent_algorithms(const Spec&, Pass);
 
-/// The tables of the ops with several algorithms.
+/// The tables of algorithms. Recurrent has several algorithms without a table.
 AlgorithmTable<Machine> algorithm_table(const Conv&);
 AlgorithmTable<Machine> algorithm_table(const FullyConnected&);
 

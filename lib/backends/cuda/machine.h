@@ -14,7 +14,7 @@ class Blas;
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Opens its device at the first use: stream(), for one. Outlives every kernel.
+/// Opens its device at the first use, for example at the first stream(). Outlives every kernel.
 class Machine : public Launcher {
  public:
   explicit Machine(const BackendOptions&);
@@ -26,9 +26,9 @@ class Machine : public Launcher {
   std::string describe();           ///< opens cuBLAS for its version; if it cannot, says why in the same line
   Device& device();
   bool has_blas() const;  ///< whether blas() can be opened; touches no device, tries once
-  /// Makes blas() if there is a device. Call it when lowering to a step that uses blas(): a pass may be recorded, and
-  /// cannot make it then. Throws LoadError if it cannot be opened, DeviceError, and UsageError if the environment makes
-  /// products of this type other than strict.
+  /// Makes the object of blas() if there is a device. Call it when lowering to a step that uses blas(): a pass that is
+  /// being recorded cannot make it. Throws LoadError if cuBLAS cannot be opened, DeviceError, and UsageError if the
+  /// environment makes products of this type other than strict.
   void make_blas(DType);
   /// Products on stream(): cuBLAS, opened at the first call, or its substitute on the host. Products use `workspace`
   /// from now on; it has blas_workspace_bytes(). Throws LoadError, DeviceError.

@@ -6,10 +6,10 @@
 //                   for weight gradients of single pixels (docs/algorithms/gemm_1x1.md)
 //   implicit_gemm   a product whose factors are gathered from the image; the default
 //   im2col_gemm     a product by cuBLAS, after columns are written; 1x1 kernels need no columns. There is no good model
-//                   of cuBLAS: the rule takes it only if ours refuse, and measuring decides
+//                   of cuBLAS: the rule takes it only if our products refuse; a measurement may take it before them
 //   direct          one thread for one result, sums in double; every shape; the most exact. First for other groups of
-//                   few filters or channels, where a product's tile would be mostly empty; but not for their weight
-//                   gradients, which are few and long sums: implicit_gemm splits the pixels
+//                   few filters or channels, where a product's tile would be mostly empty. Not first for their weight
+//                   gradients, which are few and long sums: implicit_gemm splits these sums
 
 #include "conv.h"
 
@@ -81,7 +81,7 @@ double roundings(const ConvUnit& c, Pass pass) {
 double direct_error(const ConvUnit& c, Pass pass, Machine&) {
   const double sum = (roundings(c, pass) + 2) * unit_roundoff(DType::f64);
   if (c.dtype == DType::f64) return sum;
-  // Rounded once, and a second time with a beta or after the fold of a filter.
+  // The result is rounded once, and a second time with beta 1 or after the fold of a filter.
   const double twice = 2 * unit_roundoff(c.dtype);
   return sum + twice / (1 - twice);
 }
@@ -98,7 +98,7 @@ bool has_narrow_groups(const ConvUnit& c) {
 
 int place_of_im2col_gemm(const ConvUnit& c, Pass pass, Machine& machine) {
   if (!machine.has_blas()) return by_name_only;
-  // A weight gradient needs a launch for every image and group.
+  // A weight gradient needs a call for every image; with narrow groups its products are small.
   return pass == Pass::backward_params && has_narrow_groups(c) ? Place::last : Place::cublas;
 }
 

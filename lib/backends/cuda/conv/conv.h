@@ -39,7 +39,7 @@ T* prepared_filters(const ConvUnit& c, const Args& args) {
   return reinterpret_cast<T*>(static_cast<char*>(args.prepared) + folded_bias_bytes<T>(c));
 }
 
-/// Makes the inputs of a pass. If an Add follows, first copies its other operand to y; the pass adds to it.
+/// Makes the inputs of forward. If an Add follows, first copies its other operand to y, and forward adds to y.
 template <class T>
 ForwardInputs<T> begin_forward(Stream stream, const ConvUnit& c, const Args& args) {
   if (c.add && !same_place(args.x[1], args.y)) copy(stream, view<const T>(args.x[1]), view<T>(args.y), false);
@@ -155,7 +155,7 @@ constexpr const char* winograd_4x4_name = "winograd_4x4";
 /// Why the algorithm cannot run the convolution, or empty.
 std::string winograd_4x4_refusal(const ConvUnit&, Pass, Machine&);
 
-/// Whether the models predict that it is faster than implicit_gemm: see docs/algorithms/winograd_4x4.md.
+/// Whether the models predict that winograd_4x4 is faster than implicit_gemm: see docs/algorithms/winograd_4x4.md.
 bool winograd_4x4_pays(const ConvUnit&, Pass, Machine&);
 
 /// The step of any pass, and the filters that forward wants prepared in inference.

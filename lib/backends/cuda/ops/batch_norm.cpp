@@ -12,7 +12,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// The ops that follow, with any function.
+/// The ops that follow the batch norm: an Add, and a function such as ReLU.
 struct Tail {
   bool add;
   PointwiseFunction function;

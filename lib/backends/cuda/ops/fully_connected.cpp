@@ -27,7 +27,7 @@ struct Matrix {
 int features_of(const ConvUnit& c) { return static_cast<int>(c.x.image()); }
 
 /// The product of one pass: y = x w^T of images x features and outputs x features, dx = dy w of images x outputs, or
-/// dw = dy^T x. Our product is faster with few columns than with few rows, so one with fewer rows is transposed.
+/// dw = dy^T x. Our product is faster with few columns than with few rows, so if there are fewer rows it is transposed.
 template <class T>
 GemmProblem<T> product_of(const ConvUnit& c, Pass pass, const Matrix<const T>& a, const Matrix<const T>& b,
                           const Matrix<T>& to) {

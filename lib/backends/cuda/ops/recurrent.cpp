@@ -31,18 +31,18 @@ struct Layer {
 
   int gates() const { return 4 * extent.hidden; }
   int products() const { return extent.matrices() * extent.hidden; }  ///< rows of weights
-  /// The first rows of weight_hh that make neighbours: all, in a GRU r and z, but not m.
+  /// The first rows of weight_hh whose gates are neighbours in a row of `dgates`: all; in a GRU those of r and z only.
   int together() const { return (extent.gru ? 2 : 4) * extent.hidden; }
   int rows() const { return extent.images * extent.steps; }
 };
 
-/// c[m,n] of row-major factors a[m,k] and b[n,k].
+/// The arguments of the gates: the input weights times the rows of x.
 template <class T>
 GemmProblem<T> forward_product(const Layer& l, const T* w, const T* rows, T* gates) {
   return {l.products(), l.rows(), l.channels, w, l.channels, 1, rows, 1, l.channels, gates, 1, l.gates(), false};
 }
 
-/// The gradient of weights for `gates` neighbours that multiply `columns` numbers of a row.
+/// The gradient of the weights of `gates` neighbouring gates. They multiply rows of `columns` numbers.
 template <class T>
 GemmProblem<T> weight_product(const Layer& l, int gates, const T* dgates, const T* rows, int columns, T* dw) {
   return {gates, columns, l.rows(), dgates, 1, l.gates(), rows, columns, 1, dw, columns, 1, l.add_dw};
@@ -213,7 +213,7 @@ std::vector<std::string> recurrent_algorithms(const Spec& spec, Pass pass) {
 Lowered lower(const Recurrent& op, const Spec& spec, const Choice& choice, Machine& machine) {
   const std::string unit = machine.backend + ": " + to_string(Op(op));
   const Shape& x = spec.x.at(0).shape;
-  // Numbers: the limit is grid y of gemm(), in tiles of the fewest columns. Ids: there is no product; rows() is an int.
+  // If x has numbers, the grid of gemm() limits the rows: 65535 tiles of 64. Ids need no product; rows() is an int.
   const std::int64_t most_rows = op.vocabulary == 0 ? 65535 * 64 : std::numeric_limits<int>::max();
   if (const std::int64_t rows = std::int64_t{x.n} * x.h; rows > most_rows)
     throw Unsupported(unit + " takes up to " + std::to_string(most_rows) + " steps of all images, not " +
