@@ -19,8 +19,8 @@ namespace {
 
 bool has_algorithms(const Op& op) { return holds<Conv, ConvTranspose, FullyConnected, Recurrent>(op); }
 
-/// Whether the op is computed on nhwc tensors. A fully connected op flattens x in its own order, and its weights have
-/// this order. Without pixels the layouts are the same.
+/// Whether the op is computed on nhwc tensors. A fully connected op flattens x in the order of the layout, and its
+/// weights have this order. Some ops take nhwc only if planes have one pixel: then the layouts are the same.
 bool takes_nhwc(const Spec& spec) {
   const Op& op = spec.op;
   if (holds<Dropout, Lrn, Recurrent, Pad, Resize>(op) || spec.y.dtype == DType::f64) return false;
@@ -40,10 +40,10 @@ bool is_own_with_pitch(const Op& op) {
       op);
 }
 
-/// Whether `next` may follow in the backend cudnn: a convolution and the first `count` ops of its tail. A batch norm
-/// may follow in inference; it is folded into filter and bias. With a bias, and not in f64, a ReLU may follow, and in
-/// inference another function, and an Add before it. The library may compute all with an f32 convolution in one call.
-/// On halves our kernel adds bias and ReLU.
+/// Whether, in the backend cudnn, `next` may follow a convolution and the first `count` ops of its tail. In inference a
+/// batch norm may follow; it is folded into filter and bias. With a bias, and not in f64, a ReLU may follow; in
+/// inference also another function, and an Add before the ReLU or function. In f32 the library may compute all in one
+/// call. On halves our kernel adds bias and ReLU.
 bool joins(const Spec& spec, std::size_t count, const Op& next) {
   const auto* const conv = std::get_if<Conv>(&spec.op);
   if (conv == nullptr) return false;
@@ -53,7 +53,8 @@ bool joins(const Spec& spec, std::size_t count, const Op& next) {
   return joins_inference(spec.tail, count, next) && (with_bias || holds<BatchNorm>(next));
 }
 
-/// The same with engines: where graphs end, whose tails our calls compute as well, but not in f64.
+/// The same with or without engines. With engines, and not in f64, units end where graphs end; our calls compute these
+/// tails as well.
 bool joins(const Spec& spec, std::size_t count, const Op& next, bool engines) {
   return engines && spec.y.dtype != DType::f64 ? graph::joins_graph(spec, count, next) : joins(spec, count, next);
 }
@@ -83,7 +84,7 @@ bool library_takes_halves(const Spec& spec) {
   return of_library && has_one_type(spec);
 }
 
-/// Whether the unit is a fully connected one that runs as a convolution, as its graph is one.
+/// Whether the unit is a fully connected op that runs as a convolution, because its graph is a convolution.
 bool is_product_of_graph(const Spec& spec, const graph::UnitEngines* engines) {
   return engines != nullptr && holds<FullyConnected>(spec.op) && spec.y.dtype != DType::f64;
 }
@@ -107,7 +108,8 @@ Lowered lower_in_one_type(const Spec& spec, const Choice& choice, Session& sessi
       spec.op);
 }
 
-/// Lowers units on halves that the library does not take. Our kernels compute them, most in f32 on widened values.
+/// Lowers units on halves that the library does not take. Our kernels compute some on halves, the others run in f32 on
+/// copies.
 class CudnnMixedPrecision final : public MixedPrecisionLowering {
  public:
   explicit CudnnMixedPrecision(Session& session) : session_(session) {}

@@ -1,6 +1,6 @@
 #pragma once
-// The backend "cudnn": every op by cuDNN's C calls, in f64, f32, f16 and bf16, nchw and, where noted, nhwc. The backend
-// "cudnn-graph": the same with the engines of cuDNN's graphs before the calls, where a graph has one.
+// The backend "cudnn": every op by calls of cuDNN or, if it has none, of cuBLAS or our kernels, in f64, f32, f16 and
+// bf16, in nchw and for most ops nhwc. The backend "cudnn-graph": the same, with engines of cuDNN's graphs first.
 
 #include <memory>
 #include <string>
@@ -14,14 +14,14 @@ namespace lamina::cudnn {
 
 class CudnnBackend final : public Backend {
  public:
-  /// `name` is "cudnn" or "cudnn:<directory>". With engines it is "cudnn-graph", and its units end where graphs end.
-  /// Tests supply their own machine and library.
+  /// `name` is "cudnn" or "cudnn:<directory>". With engines it begins with "cudnn-graph", and units end where graphs
+  /// end. Tests supply their own machine and library.
   CudnnBackend(std::string name, std::unique_ptr<Machine>, Session::Open,
                std::unique_ptr<graph::UnitEngines> = nullptr);
 
   std::string_view name() const override { return name_; }
   std::string available() const override;
-  std::string describe() override;  ///< "cuDNN 9.19.0 of <directory>, math strict = FMA"
+  std::string describe() override;  ///< "cuDNN 9.19.0 of <directory>, built for CUDA 12.9, ..."
   Device& device() override;        ///< opens the library and makes its handle, so that no pass does
 
   std::vector<std::string> algorithms(const Spec&, Pass) const override;

@@ -2,8 +2,8 @@
 // before the ReLU, and a batch norm is folded into filter and bias. A "+fused" algorithm computes forward in one call.
 // In the place of ReLU another function may follow in inference: our kernel applies it to y.
 //
-// An engine of cuDNN's graphs (graph/unit_engines.h) takes the place of the library's calls for the products, in
-// forward with bias, addend and ReLU, in "+fused" engines of the data gradient with the mask of the ReLU before it.
+// An engine of cuDNN's graphs (graph/unit_engines.h) may take the place of the library's calls. In forward it computes
+// bias, addend and ReLU as well. In the data gradient, a "+fused" engine applies the mask of the ReLU before the unit.
 //
 // On halves the library gets a prepared half form of the filter (half_conv.h). The bias stays in f32: our kernels add
 // it and compute its gradient.
@@ -192,7 +192,7 @@ class BackwardData : OnePass {
  public:
   BackwardData(OnePass pass, const Spec& spec) : OnePass(std::move(pass)) {
     if (!spec.masks_dx || taken.fused) return;
-    Spec before = spec;  // as far as its mask
+    Spec before = spec;  // the unit of the ReLU before this one, as its mask needs it
     before.y = spec.x[0];
     mask_.emplace(before, session);
   }

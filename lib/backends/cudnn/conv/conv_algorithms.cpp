@@ -24,7 +24,7 @@ constexpr Row params_algorithms[] = {{"algo_0", 0, false},
                                      {"winograd_nonfused", 5, true, false},
                                      {"fft_tiling", 6, true, false}};
 
-/// The math type for the query: the descriptor's initial one.
+/// The math type that the descriptor has while the library is asked for algorithms.
 int asked_math(const std::string& unit, const Api& api, DType dtype, Math math) {
   const bool has_fma = at_least(api, 8, 0);
   check_math(unit, dtype, math);

@@ -25,8 +25,8 @@ struct Row {
 /// The rows of a pass, by number.
 std::span<const Row> conv_algorithms(Pass);
 
-/// Whether the unit has a fused call: it is of f32, has a bias (its own or a folded batch norm's), and ends in a ReLU.
-/// Only running the call shows whether the library supports it.
+/// Whether the unit has a fused call: it is of f32, has a bias (its own or a folded batch norm's), ends in a ReLU, and
+/// its addend, if any, has the pitch of y. Only running the call shows whether the library supports it.
 bool has_fused_call(const Spec&);
 
 /// The names of all rows, and of their fused calls.
@@ -46,7 +46,7 @@ class ConvProblem {
   ConvolutionObject* convolution() const { return convolution_.get(); }
 
   void set_math(int math);
-  std::vector<AlgorithmResult> ask() const;  ///< in the library's order, best first; a refused algorithm has a status
+  std::vector<AlgorithmResult> ask() const;  ///< in the library's order, best first; if refused, the status is not ok
   Status workspace(int algorithm, std::size_t& bytes) const;
 
  private:
@@ -61,12 +61,13 @@ class ConvProblem {
   ConvolutionDescriptor convolution_;
 };
 
-/// An engine or a row as a step runs it. A row has no plan. Its name is "heuristic" if the query had no device and no
-/// algorithm was named. It is deterministic if manual and library call it so, "heuristic" if that is demanded.
+/// An engine or a row as a step runs it. A row has no plan. A row's name is "heuristic" if the query had no device and
+/// no algorithm was named. A row is deterministic if the manual and the library call it so; "heuristic" is
+/// deterministic if the choice demands that.
 struct Taken : graph::TakenEngine {
   int number = 0;
   bool fused = false;               ///< whether it is the call of has_fused_call() or, of an engine, masks dx by x
-  std::size_t workspace_bytes = 0;  ///< the limit if no device was available for the query
+  std::size_t workspace_bytes = 0;  ///< what our own bytes leave of the limit, if the query had no device
   bool exact = true;                ///< whether workspace_bytes is the exact need
 };
 

@@ -1,4 +1,4 @@
-// Half forms of filters, their gradients, and images with channels in eights.
+// Half forms of filters and their gradients, and images whose channels are padded to eight.
 
 #include "half_conv.h"
 

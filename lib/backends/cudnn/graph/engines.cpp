@@ -1,4 +1,4 @@
-// The public class: a library, a device, and what it has for a unit's pass.
+// The public class: a library, a device, and the engines that the library has for a unit's pass.
 
 #include "lamina/cudnn_engines.h"
 

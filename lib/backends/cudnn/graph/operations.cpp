@@ -33,7 +33,7 @@ class GraphBuilder {
  public:
   explicit GraphBuilder(const Spec& spec) : layout_(spec.y.layout), values_(spec.y.dtype) {}
 
-  /// Dense in the layout of the unit.
+  /// A dense tensor in the layout of the unit.
   PartRef dense(std::int64_t id, const Shape& s, const Part::Value& type, const Attributes& more = {}) const {
     const std::int64_t c = s.c, h = s.h, w = s.w;
     Attributes attributes = {
@@ -59,7 +59,7 @@ class GraphBuilder {
 
   void operation(Kind kind, Attributes attributes) { operations_.push_back(part(kind, std::move(attributes))); }
 
-  /// mode(x), with the operands and the result by their attributes.
+  /// The operation mode(x, ...). `others` are its further operands and its result, by attribute.
   void element_wise(int mode, const PartRef& x, const Attributes& others) {
     const PartRef form =
         part(pointwise, {{pointwise_form, {type_pointwise_mode, mode}}, {pointwise_compute_type, in_f32}});
@@ -210,7 +210,7 @@ std::int64_t pad_behind(int extent, int window, int stride, int pad, int windows
   return std::max(pad, (windows - 1) * stride + window - extent - pad);
 }
 
-/// Training keeps which of its values each window of a max pool took, as the library counts them.
+/// In training, a max pool stores an index for each window: which of its values it took, as the library counts them.
 PartRef pool_graph(const Spec& spec, Pass pass, const Size& window, const Size& stride, const Size& pad, int mode) {
   const Shape &x = spec.x.at(0).shape, &y = spec.y.shape;
   const int padding = mode == resample_max ? padding_minus_infinity : padding_zero;

@@ -10,7 +10,7 @@
 namespace lamina::cudnn::graph {
 namespace {
 
-/// What was made of the parts that were seen.
+/// What was made of each part that was seen so far.
 template <class T>
 using Seen = std::map<PartRef, T>;
 

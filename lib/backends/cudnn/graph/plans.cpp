@@ -67,7 +67,7 @@ Descriptor read_properties(const Api& api, const std::string& json) {
   return made;
 }
 
-/// The result of `make`; nothing where the library refuses it, and `why`.
+/// The result of `make`. If the library refuses it, there is none, and `why` has the reason.
 template <class Make>
 std::optional<std::invoke_result_t<Make>> attempt(const Make& make, std::string& why) {
   try {
@@ -80,7 +80,7 @@ std::optional<std::invoke_result_t<Make>> attempt(const Make& make, std::string&
   return std::nullopt;
 }
 
-/// The properties of a present device that a plan depends on; nothing where the library does not tell them.
+/// The properties of a present device that a plan depends on; empty if the library does not tell them.
 std::string properties_of(const Api& api, HandleObject* handle) {
   if (!at_least(api, 9, 8)) return {};
   std::string ignored;

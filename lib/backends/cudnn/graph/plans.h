@@ -1,6 +1,6 @@
 #pragma once
 // Engines that the heuristics propose for a graph, and execution plans made of them, for a device that is present, or
-// known by its properties. Through a table: the library's or a test's.
+// known by its properties. All calls go through a table: the library's or a test's.
 
 #include <filesystem>
 #include <optional>
@@ -17,15 +17,15 @@ namespace lamina::cudnn::graph {
 /// The words of a text, such as the names of knobs.
 std::vector<std::string> words(std::string_view);
 
-/// Throw LoadError for a version before 9.8, which can only answer about a present device, and for one before 9.11,
-/// which can only make plans for it. A Target by properties checks the first.
+/// Throw LoadError for a cuDNN that is too old for an absent device: before 9.8 it does not answer about one, and
+/// before 9.11 it makes no plans for one. The constructor of a Target by properties calls check_version().
 void check_version(const Api&);
 void check_makes_plans(const Api&);
 
 /// A device, by its handle or its properties. Every call below needs one: without either the library crashes.
 class Target {
  public:
-  /// Throws UsageError if the library rejects the text, LoadError if it lacks a part of itself to read it.
+  /// Throws UsageError if the library rejects the text, LoadError if it is too old or lacks a part to read the text.
   Target(const Api&, const std::string& json);
   Target(const Api&, HandleObject*);
 
@@ -44,11 +44,10 @@ class Target {
 /// The proposals of mode A, then those of mode FALLBACK. Throws DeviceError if a call fails.
 std::vector<CudnnEngine> proposals(const Api&, const Target&, const Descriptor& graph);
 
-/// The engine with the notes that the library has on it. Throws Unsupported or DeviceError where there is no such
-/// engine.
+/// The engine with the notes that the library has on it. Throws Unsupported or DeviceError if there is no such engine.
 CudnnEngine with_notes(const Api&, const Target&, const Descriptor& graph, CudnnEngine);
 
-/// A plan of the engine with its knobs, finalized. Throws Unsupported or DeviceError where it does not finalize.
+/// A plan of the engine with its knobs, finalized. Throws Unsupported or DeviceError if it does not finalize.
 Descriptor make_plan(const Api&, const Target&, const Descriptor& graph, const CudnnEngine&);
 
 /// The plan that a text of plan_json describes, finalized. Throws as make_plan() does.

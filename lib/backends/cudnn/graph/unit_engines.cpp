@@ -1,4 +1,4 @@
-// Engines as algorithms: their names, what a choice refuses of them, and the kernel that executes a plan.
+// Engines as algorithms: their names, which of them a choice refuses, and the kernel that executes a plan.
 
 #include "unit_engines.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uintptr_t tensor_alignment_bytes = 16;  // as operations.cpp declares it
 
-/// A plan at one place: its pack of addresses is made once.
+/// A plan bound to its arguments: the pack of their addresses is made once.
 class BoundEngine final : public Kernel {
  public:
   BoundEngine(std::shared_ptr<const EnginePlan> plan, const Around& around, const Args& args)
@@ -107,7 +107,7 @@ CudnnEngine parsed(const std::string& name) {
   return engine;
 }
 
-/// Why the math of a choice excludes an engine, or empty. Nothing that rounds to 16 bits is strict, nor TF32.
+/// Why the math of a choice excludes an engine, or empty. An engine that rounds to 16 bits is neither strict nor TF32.
 std::string math_refusal(const CudnnEngine& engine, DType values, Math math) {
   if (engine.has("reduced_precision_reduction")) return "rounds sums to a shorter type";
   if (values != DType::f32) return {};

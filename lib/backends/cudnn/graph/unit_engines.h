@@ -1,5 +1,5 @@
 #pragma once
-// Engines as the algorithms of a backend: what each pass of a unit may run, and the steps that run it.
+// Engines as the algorithms of a backend: the engines that each pass of a unit may run, and their steps.
 
 #include <filesystem>
 #include <functional>
@@ -38,18 +38,19 @@ struct TakenEngine {
   Math math = Math::strict;
 };
 
-/// The part of a step that is not in its plan. `own` is the address of its bytes in the workspace, behind the plan's.
+/// The part of a step that is not in its plan. This part has its own bytes in the workspace, behind the plan's bytes:
+/// `own` is their address.
 struct Around {
-  /// The address of a tensor by its id; null: it is not wanted, and the plan does not run.
+  /// The address of a tensor by its id. Null: the tensor is not wanted, and the plan does not run.
   std::function<const void*(std::int64_t id, const Args&, void* own)> place;
   std::function<void(const Args&, void*own)> before{}, after{};
   std::size_t own_bytes = 0;
 };
 
-/// The step of an engine. Its kernel makes the plan's pack of addresses where it is bound.
+/// The step of an engine. Its kernel makes the plan's pack of addresses when it is bound.
 Lowered::Step engine_step(std::vector<Pass>, const TakenEngine&, const Around&);
 
-/// The addresses of tensors that ops have in common.
+/// The address of a tensor, for the ids that mean the same in most ops.
 const void* usual_place(std::int64_t id, const Args&, void* own);
 
 /// Prefix of the names of engines. "engine:67" is the first configuration of engine 67 that the library proposes, and
@@ -65,12 +66,12 @@ using MakeStep = std::function<Lowered::Step(const TakenEngine&)>;
 class UnitEngines {
  public:
   /// `properties`: those of a device that may be absent, as JSON; empty: the device must be present. Plans are kept in
-  /// the folder, unless it is empty. Throws FileError for a folder that is something else.
+  /// the folder, unless it is empty. Throws FileError as KeptPlans does.
   UnitEngines(std::string properties, const std::filesystem::path& folder)
       : json_(std::move(properties)), kept_(folder) {}
 
-  /// The alternatives of a pass, best guess first; one with a refusal if there are none. Engines that mask dx come
-  /// before the others.
+  /// The alternatives of a pass, best guess first. If there is no engine: one alternative, with a refusal. Engines that
+  /// mask dx come before the others.
   std::vector<Alternative> alternatives(const Spec&, Pass, const Choice&, Session&, const MakeStep&);
   std::vector<std::string> names(const Spec&, Pass, Session&);
 
@@ -99,7 +100,7 @@ class UnitEngines {
   bool complained_ = false;
 };
 
-/// Takes an engine in place of the step of a pass that the unit has already, if the choice lets it. Returns whether.
+/// Replaces the step that the unit has for a pass by an engine's, if the choice allows that. Returns whether it did.
 bool offer_engines(Lowered&, const Spec&, Pass, const Choice&, Session&, const Around& = {usual_place});
 
 }  // namespace graph

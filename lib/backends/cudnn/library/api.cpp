@@ -42,7 +42,7 @@ std::string dl_error() {
   return text == nullptr ? "no reason given" : text;
 }
 
-/// libcudnn.so.9 in a directory, or libcudnn.so; empty if there is neither.
+/// The newest libcudnn.so.9, .8 or .7 in a directory, or libcudnn.so; empty if there is none.
 std::string front_in(const fs::path& directory) {
   std::error_code ignored;
   for (const char* major : majors)

@@ -26,10 +26,10 @@ struct Api {
   std::string number() const;  ///< "9.19.0"
 };
 
-/// Whether the version is `wanted` or later, both as (major, minor).
+/// Whether the version is major.minor or later.
 bool at_least(const Api&, int major, int minor);
 
-/// An open library: closed with its last owner.
+/// An open library: its destructor closes it.
 class Library {
  public:
   /// Opens the cuDNN of a directory with all its parts, or, if `directory` is empty, the one that the system's loader

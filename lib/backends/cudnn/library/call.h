@@ -1,6 +1,6 @@
 #pragma once
 // Calls into the library that throw on failure, and the owners of the objects it creates. The meaning of a status, in
-// every version: 9 renumbered them. Beyond these meanings only the library's own text is reliable.
+// every version: version 9 renumbered the statuses. Beyond these meanings only the library's own text is reliable.
 
 #include <cstdint>
 #include <memory>
@@ -49,7 +49,7 @@ Function* need(const Api& api, Function* entry, const char* name) {
 template <class Object, auto Create, auto Destroy>
 class Owned {
  public:
-  /// `first`: what the call takes before the object.
+  /// `first`: the arguments of the call before the object.
   template <class... First>
   Owned(const Api& api, const char* create, First... first) : object_(make(api, create, first...), Deleter{&api}) {}
   Object* get() const { return object_.get(); }

@@ -62,7 +62,7 @@ std::size_t extent_bytes(const TensorSpec&, std::int64_t pitch);
 /// Throws Unsupported: "cudnn: <op>: <reason>".
 [[noreturn]] void refuse(const Op&, const std::string& reason);
 
-// One function per op, in the file of the op's name or below. They fill every vector of Lowered, one entry per x, and
+// One function per op, in the op's file or below. Each fills every vector of Lowered with one entry per x, and adds
 // steps for the passes of spec.mode only. The algorithm's name is "direct" if the library offers only one.
 Lowered lower(const Conv&, const Spec&, const Choice&, Session&);
 Lowered lower(const MaxPool&, const Spec&, const Choice&, Session&);

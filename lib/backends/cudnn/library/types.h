@@ -1,7 +1,7 @@
 #pragma once
 // The part of cuDNN's C interface that is called here: objects, numbers, results of a query. We declare it, so that the
 // backend is compiled on every machine, and for every version at once. If cudnn.h is found, header_check.cpp compares
-// it with these declarations. In the C calls of both an enumerator is an int.
+// it with these declarations. Our declarations have an int for each of its enumerators: a C call passes both alike.
 
 #include <cstddef>
 

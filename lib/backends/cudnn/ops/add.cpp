@@ -1,4 +1,5 @@
-// y = sum of the inputs. Every input's gradient is dy itself. In the backend cudnn-graph a ReLU may follow.
+// y = sum of the inputs. Every input's gradient is dy itself. In the backend cudnn-graph a ReLU may follow: then every
+// gradient is the masked dy.
 
 #include "lib/backends/cudnn/graph/unit_engines.h"
 #include "lib/backends/cudnn/library/common.h"
@@ -31,7 +32,7 @@ struct Sum : Calls {
   }
 
   void forward(const Args& args) const {
-    // The library lets y alias the first factor, but not the second alone.
+    // The library lets y alias the first operand. It does not let y alias only the second.
     const std::size_t first = args.x[1].data == args.y.data ? 1 : 0, second = 1 - first;
     LAMINA_CUDNN(api, OpTensor, session.handle(), add.get(), one(dtype), x[first].get(), args.x[first].data, one(dtype),
                  x[second].get(), args.x[second].data, zero(dtype), y.get(), args.y.data);

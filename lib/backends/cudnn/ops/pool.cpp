@@ -30,7 +30,7 @@ const void* minus_infinity(DType dtype) {
   }
 }
 
-/// Rows or columns of the image that P windows cover, without the padding after it.
+/// Rows or columns of the image that the windows cover, without its padding.
 int covered(int extent, int windows, int window, int stride, int pad) {
   return std::max(extent, (windows - 1) * stride + window - 2 * pad);
 }
@@ -132,7 +132,7 @@ Lowered lower_pooling(const Op& op, const Spec& spec, const Choice& choice, Sess
       unit, spec, [pooling](const Args& args) { pooling->forward(args); },
       [pooling, maxima, adds](const Args& args) { pooling->backward(args, maxima, adds); },
       pooling->forward_workspace_bytes(), pooling->backward_workspace_bytes());
-  // An engine of the gradient of maxima reads the indices that one of forward has left.
+  // An engine for the gradient of a max pool reads the indices that an engine for forward has stored.
   const bool forward = graph::offer_engines(unit, spec, Pass::forward, choice, session);
   if (maxima && forward && spec.mode == Mode::training)
     unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.count());
@@ -142,7 +142,7 @@ Lowered lower_pooling(const Op& op, const Spec& spec, const Choice& choice, Sess
 
 }  // namespace
 
-/// The mode whose gradient has the same bits on every run.
+/// Takes the mode whose gradient has the same bits on every run.
 Lowered lower(const MaxPool& op, const Spec& spec, const Choice& choice, Session& session) {
   return lower_pooling(op, spec, choice, session, pooling_mode::max_deterministic, {op.window, op.stride, op.pad});
 }

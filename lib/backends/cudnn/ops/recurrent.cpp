@@ -5,9 +5,9 @@
 //
 // The library takes no ids, so ids become one-hot vectors. It reads and writes sequences by steps, then images: our
 // kernels transpose them, and reverse the steps where the op does. All passes have one algorithm, because backward
-// reads the reserve space of forward. Every pass copies the weights to the places that the library answers, never to
-// offsets of ours. The persist_ algorithms take no descriptor with one bias, so there are two: ours, and zeros beside
-// the recurrent weights, where only m of a GRU is ours.
+// reads the reserve space of forward. Every pass copies the weights to the places that the library names, never to
+// offsets of ours. The persist_ algorithms take no descriptor with one bias, so there are two: ours, and a second one
+// beside the recurrent weights. The second is zero, except for m of a GRU: there it is ours as well.
 //
 // Only a run shows whether the library has persist_small_h for a device and sizes. If no algorithm is named, lowering
 // tries it on memory of its own, and takes standard if it is refused.
@@ -263,7 +263,7 @@ class Sequence : Calls {
   }
   char* place_of(const void* weights, std::size_t parameter, int gate) const {
     void *matrix = nullptr, *bias = nullptr;
-    // Products of x, then of h; m of a GRU is beside its last product.
+    // The library counts products with x, then with h. The fourth bias of a GRU, that of m, is beside the last product.
     const int beside = gate == op_.matrices() ? gate + 2 : gate;
     LAMINA_CUDNN(api, GetRNNWeightParams, session.handle(), rnn_.get(), 0, weight_bytes_, weights,
                  parameter == 1 ? gate + op_.matrices() : beside, of_matrix_.get(), &matrix, of_bias_.get(), &bias);
