@@ -113,7 +113,7 @@ View<T> pixel_rows(const Tensor& tensor) {
   return {tensor.as<T>(), static_cast<int>(pixels), tensor.shape.c, 1, 1, tensor.pitch};
 }
 
-/// The function of a ReLU or a Pointwise, with `none` of another op; that of the last op of a tail.
+/// The function of a ReLU or a Pointwise, `none` for another op; the function of the last op of a unit's tail.
 PointwiseFunction function_of(const Op&);
 PointwiseFunction tail_function(const Spec&);
 
@@ -155,8 +155,8 @@ Lowered lower_gpu_op(const Spec&, const Launcher&);
 /// cache also holds the halves and the kernels' other inputs.
 constexpr std::int64_t gpu_chunk_elements = std::int64_t{1} << 22;
 
-/// to = from, or to += from if both have one layout. The shapes are equal, pitches and layouts are free. The types are
-/// f32 and one half type.
+/// to = from, or to += from if both have the same layout. The shapes are equal, pitches and layouts are free. Each type
+/// is f32 or a half type; two half types are the same.
 void convert(const Tensor& to, const Tensor& from, bool adds, const Launcher&);
 
 // A bias of f32 for values of halves, one number per channel: y += bias, with `relu` y = max(y + bias, 0). Its

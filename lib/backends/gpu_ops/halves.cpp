@@ -18,7 +18,7 @@ void with_half(DType dtype, Function&& function) {
 
 bool is_rows(const Shape& shape, Layout layout) { return layout == Layout::nhwc || shape.plane() == 1; }
 
-/// All of a dense tensor as one image.
+/// A dense tensor of one channel, with all its images as one image.
 template <class T>
 View<T> row(const Tensor& tensor) {
   return {tensor.as<T>(), 1, tensor.shape.n, tensor.shape.h, tensor.shape.w, tensor.shape.count()};

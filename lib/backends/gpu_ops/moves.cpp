@@ -85,7 +85,7 @@ void move_box(Stream stream, const Tensor& from, const Tensor& to, const Box& bo
   if (adds || source.data != target.data || source.pitch != target.pitch) copy(stream, source, target, adds);
 }
 
-/// whole = 0 outside the box. Inside it may be 0, too, unless the box is a run.
+/// Sets `whole` to 0 outside the box; if the box is not a run, inside as well.
 template <class T>
 void clear_around(Stream stream, const Tensor& whole, const Box& box, std::int64_t part) {
   const std::int64_t end = box.is_run() ? box.offset() + part : 0;

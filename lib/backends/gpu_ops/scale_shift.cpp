@@ -1,4 +1,4 @@
-// A tensor times fixed or learned numbers, plus others; or, as PReLU, times numbers where it is not above 0.
+// A tensor times fixed or learned numbers, plus other numbers; or, as PReLU, times numbers where it is not above 0.
 
 #include "kernels/scale_shift.h"
 
