@@ -40,8 +40,8 @@ ConvUnit conv_unit(const Spec&);
 double terms(const ConvUnit&, Pass);
 
 /// Whether, in inference, `next` may follow a convolution and the first `count` ops of its tail: each kind at most
-/// once, in the order batch norm, Add, function. Behind an Add the function is a ReLU or a clip: eigen applies others
-/// to sums before they are stored.
+/// once, in the order batch norm, Add, function. Behind an Add the function is a ReLU or a clip: Winograd's algorithm
+/// of eigen applies other functions before it adds.
 bool joins_inference(const std::vector<Op>& tail, std::size_t count, const Op& next);
 
 /// Why Winograd's algorithm with tiles of 2 x 2 or 4 x 4 results cannot run a convolution, or empty: "takes stride 1,

@@ -16,7 +16,7 @@
 namespace lamina::eigen {
 namespace {
 
-/// An embedding and the mean over its places are one unit, too.
+/// default_fusion(), and a GlobalAveragePool after an embedding.
 bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode mode) {
   if (holds<GlobalAveragePool>(next)) return count == 0 && holds<Embedding>(op);
   return default_fusion(op, tail, count, next, mode);
@@ -44,7 +44,7 @@ void check_names(const Spec& spec, const Choice& choice, const MixedPrecisionLow
                        "image and never written as a matrix; name it im2col_gemm");
 }
 
-/// Throws before anything is timed or written.
+/// The options, if their device is the host. Throws before a thread or a device is made.
 const BackendOptions& on_the_host(const BackendOptions& options) {
   if (options.device != 0)
     throw UsageError("eigen: no device " + std::to_string(options.device) + "; device 0, the host, is the only one");

@@ -56,7 +56,8 @@ struct Rows {
   std::string_view suffix;  ///< of the names of fused calls; empty for plain ones
   const std::function<Lowered::Step(const Taken&)>& make;
 
-  /// The library's answers, then the rows without an answer. Rows with a suffix are taken by name only.
+  /// The library's answers, then the rows without an answer or with a bad one. Rows with a suffix, and the rows after
+  /// the answers, are taken by name only.
   std::vector<Alternative> answered() const {
     const bool named = !choice.algorithm[static_cast<std::size_t>(problem.pass())].empty();
     std::vector<Alternative> all;
@@ -114,7 +115,7 @@ struct Rows {
     problem.set_math(own_math);
     if (const Status status = problem.workspace(taken.number, taken.workspace_bytes); status != ok) {
       if (!refused(problem.api(), status))
-        check(problem.api(), status, "its question for workspace", __FILE__, __LINE__);
+        check(problem.api(), status, "the question for its workspace", __FILE__, __LINE__);
       Lowered::Step none;
       none.reason = taken.name + ": " + text(problem.api(), status);
       return none;

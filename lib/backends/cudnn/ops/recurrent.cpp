@@ -62,7 +62,7 @@ void check(const Recurrent& op, const Spec& spec, const Choice& choice, Session&
   check_math_environment("cudnn: " + to_string(Op(op)), spec.y.dtype, choice.math, Products::of_cudnn);
   if (session.api().major() < 9)
     refuse(op, "cuDNN " + session.api().number() +
-                   " reads the lengths of sequences from the device's memory; 9.0 is the least that need not");
+                   " reads the lengths of sequences from the device's memory; give 9.0 or later");
   if (!session.has_device()) refuse(op, "the library answers the sizes of its memory for a device only");
 }
 

@@ -1,8 +1,8 @@
-// A unit runs the algorithm of f32 on pairs of bf16. A pair is as large as a number of f32, so the dimension that the
-// sums run over is halved: x's channels in a forward pass, y's channels in a data gradient, the images in a weight
-// gradient. Packing, strides, taps and threads are as in f32. Only the tiles of the product and this file know pairs:
-// they interleave neighbours along that dimension, and the last of an odd count with 0. Weights are rounded to bf16 on
-// the way, and dy is masked by y.
+// A unit of bf16 runs the algorithm of f32 on pairs of bf16. A pair is as large as a number of f32, so the dimension
+// that the sums run over is halved: x's channels in a forward pass, y's channels in a data gradient, the images in a
+// weight gradient. Packing, strides, taps and threads are as in f32. Only the tiles of the product and this file know
+// pairs. This file makes pairs of neighbours along that dimension; the last number of an odd count is paired with 0. It
+// also rounds weights to bf16 and masks dy by y.
 //
 // The results are of f32. y and dx are rounded as in on_copies.cpp, also in chunks. Compiled once, for every processor.
 
@@ -32,8 +32,8 @@ struct Along {
   }
 };
 
-/// The pairs of `from`, dense, group by group. With a mask, which is laid out `like`, numbers count where it is above
-/// 0.
+/// Writes the pairs of `from`, dense, group by group. With a mask, numbers are 0 where the mask is not above 0; `like`
+/// is the layout of the mask.
 template <class From>
 void make_pairs(float* to, const From* from, const Along& along, const std::uint16_t* mask, const Along& like,
                 void (*pair)(float*, const PairSource<From>&, std::int64_t), ThreadPool& pool) {
@@ -102,7 +102,7 @@ int halved(std::int64_t groups, std::int64_t extent) {
 struct OnPairs {
   Chunks chunks;
   ConvUnit chunk;    ///< the unit of one chunk
-  ConvUnit product;  ///< the unit of f32 that a pass of it is. Its other passes are not used
+  ConvUnit product;  ///< the unit of f32 whose pass computes the product; its other passes are not used
 
   OnPairs(const ConvUnit& c, Pass pass, const Context& context)
       : chunks(c.y.n, c.x.count() + (c.add ? 2 : 1) * c.y.count(), context.halves.chunk_elements(),
@@ -255,8 +255,8 @@ class PairKernel final : public Kernel {
   Args part_;  // arguments of the chunk that runs
 };
 
-/// The bound of a product of pairs, from that of a product of f32 with as many terms as it has pairs: n u / (1 - n u).
-/// A pair is two terms. Products of two numbers of bf16 are exact in f32.
+/// The bound of a product of n pairs, from the bound n u / (1 - n u) of a product of n terms in f32. A pair is two
+/// terms. Products of two numbers of bf16 are exact in f32.
 double pair_error(double error, Pass pass) {
   const double roundings = 2 * error / (1 + error);
   const double sum = roundings < 1 ? roundings / (1 - roundings) : no_bound;

@@ -1,8 +1,8 @@
 // Convolution: its table of algorithms.
 //
-//   winograd_4x4  a quarter of the multiplications; 3x3 with stride 1. The default of f32 where channels are enough
+//   winograd_4x4  a quarter of the multiplications; 3x3 with stride 1. The default of f32 with enough channels
 //   winograd_2x2  four ninths of them (of 5x5: 0.36), and a smaller error; 3x3 and 5x5 with stride 1. The default of
-//                 5x5 in f32 where channels are enough
+//                 5x5 in f32 with enough channels
 //   depthwise     sums over taps along the rows of planes; the default of groups of one channel, and of few if it pays
 //   bf16_gemm     im2col_gemm on pairs of bf16, where the processor has an instruction for them
 //   im2col_gemm   a product whose second factor is packed from the image block by block; the default
@@ -120,7 +120,7 @@ int last_roundings(const ConvUnit& c, Pass pass) {
 
 double direct_error(const ConvUnit& c, Pass pass, const Context&) {
   const double sum = error_of_roundings(terms(c, pass) + last_roundings(c, pass), DType::f64);
-  // Rounded once more at the end, as a folded scale was at its beginning.
+  // The result is rounded once more at the end; a folded scale was rounded when it was made.
   return c.dtype == DType::f64 ? sum : sum + error_of_roundings(2, c.dtype);
 }
 

@@ -29,8 +29,8 @@ constexpr const char* bf16_gemm_name = "bf16_gemm";
 constexpr const char* depthwise_name = "depthwise";
 constexpr const char* winograd_name(int tile) { return tile == 2 ? "winograd_2x2" : "winograd_4x4"; }
 
-/// One pass of a convolution by one algorithm. winograd_step() has tiles of 2x2 or 4x4. In inference, its forward pass
-/// of few tiles takes filters that winograd_prepare() has transformed. Its values may be in bf16 instead of f32.
+/// One pass of a convolution by one algorithm. winograd_step() has tiles of 2x2 or 4x4. If a forward pass in inference
+/// has few tiles, it takes filters that winograd_prepare() has transformed. Its values may be in bf16 instead of f32.
 Lowered::Step direct_step(const ConvUnit&, Pass, const Choice&, const Context&);
 Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, const Choice&, const Context&);
 Lowered::Step im2col_eigen_step(const ConvUnit&, Pass, const Choice&, const Context&);
@@ -62,11 +62,11 @@ bool depthwise_pays(const ConvUnit&, Pass, const Context&);
 bool winograd_pays(const ConvUnit&);
 
 /// Roundings of a finished sum: a folded batch norm's scale (an addition, a root, a division) and its product, the
-/// bias, an old content.
+/// bias, an addend, an old content.
 int last_roundings(const ConvUnit&, Pass);
 
-/// The bound of |computed - exact| / (sum of |terms|) if no term is rounded more often than that on its way into the
-/// result: n u / (1 - n u), u the unit roundoff. A worst case, not an expectation; no_bound from n u = 1.
+/// The bound of |computed - exact| / (sum of |terms|) if no term is rounded more than n = `roundings` times on its way
+/// into the result: n u / (1 - n u), u the unit roundoff. A worst case, not an expectation; no_bound from n u = 1.
 double error_of_roundings(double roundings, DType);
 
 /// The bounds of a convolution's passes. im2col_gemm sums in the element type, block by block, im2col_eigen in whatever

@@ -91,8 +91,8 @@ class PlaneSums {
   };
 
   bool is_forward() const { return pass_ == Pass::forward; }
-  int planes() const { return is_forward() ? c_.group_channels() : c_.group_filters(); }   // planes that a sum reads
-  int results() const { return is_forward() ? c_.group_filters() : c_.group_channels(); }  // planes of a group
+  int planes() const { return is_forward() ? c_.group_channels() : c_.group_filters(); }   // planes that a group reads
+  int results() const { return is_forward() ? c_.group_filters() : c_.group_channels(); }  // planes that it makes
   const Shape& from() const { return is_forward() ? c_.x : c_.y; }
   const Shape& to() const { return is_forward() ? c_.y : c_.x; }
   bool non_temporal() const { return wants_non_temporal<T>(to()) && !(is_forward() ? c_.add : c_.add_dx); }
@@ -162,7 +162,7 @@ class PlaneSums {
     }
   }
 
-  /// The weights of one result, sorted as the offsets of bands, which those of a forward pass are already.
+  /// The weights of one result, in the order of the offsets of bands. Those of a forward pass have this order already.
   const T* weights_of(const T* w, std::int64_t group, std::int64_t result, T* sorted) const {
     const std::int64_t kernel = std::int64_t{c_.op.kernel.h} * c_.op.kernel.w;
     w += group * planes() * results() * kernel + result * kernel * (is_forward() ? planes() : 1);
@@ -210,7 +210,7 @@ class PlaneSums {
     }
   }
 
-  /// Sums of the columns of residue v to where they belong: two residues at once where they alternate.
+  /// Stores the sums of the columns of residue v in the result: of two residues at once if their columns alternate.
   void store_columns(const Scratch& own, int v, std::int64_t rows, T* to, const Epilogue<T>& epilogue) const {
     const std::int64_t width = this->to().w, ld = column_ld();
     OutputTile<T> tile{.to = to + v,

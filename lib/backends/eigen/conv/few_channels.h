@@ -1,6 +1,6 @@
 #pragma once
-// The data gradient where x has few channels, as the image itself has: a product per block of rows of dy, added into
-// dx.
+// The data gradient where x has few channels, for example the image itself: a product per block of rows of dy, added
+// into dx.
 //
 //   sums[(c, r, s)][(p, q)] = sum over k of w[k][c][r][s] * dy[k][p][q]
 //
@@ -80,7 +80,7 @@ class FewChannelsData {
   static constexpr std::int64_t sums_bytes = 512 * 1024;  // sums of one block: half of a second-level cache
 
   struct Buffers {
-    T* weights;  // weights of all parts: groups x (c, r, s) x k
+    T* weights;  // weights that all parts share: groups x (c, r, s) x k
     T* sums;
     void* product;
   };

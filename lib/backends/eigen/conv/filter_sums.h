@@ -1,6 +1,6 @@
 #pragma once
 // Convolutions whose groups have a vector of filters: every number of an image is multiplied by the weights of all
-// filters at once. forward, and backward_data where the stride is 1, whose "filters" are the channels of x.
+// filters at once. This computes forward and, if the stride is 1, backward_data, whose "filters" are the channels of x.
 
 #include <utility>
 #include <vector>

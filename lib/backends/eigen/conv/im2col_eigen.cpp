@@ -95,7 +95,7 @@ class EigenConv {
   Pass pass_;
   int threads_;
   std::int64_t channels_, filters_, columns_;  // most channels, filters and columns of one product
-  int channel_parts_ = 1;                      // backward_params: of the threads
+  int channel_parts_ = 1;                      // backward_params: the parts of the channels among threads
 };
 
 /// Columns [first, first + count) of these channels of one image.

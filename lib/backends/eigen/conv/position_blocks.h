@@ -14,7 +14,7 @@ namespace lamina::eigen {
 /// How the positions that a sum runs over are divided: among threads, and into the blocks of a product.
 struct PositionBlocks {
   std::int64_t count, grid;  ///< positions of all images, and of one
-  bool in_place;             ///< rows are runs of memory as it is: a block has whole images, or is within one
+  bool in_place;             ///< whether rows are read where they are: a block then has whole images, or is within one
   Partition partition;       ///< its columns are positions here
   std::int64_t depth = 0;    ///< most positions of a block
 
@@ -51,14 +51,16 @@ struct PositionBlocks {
   }
 };
 
-/// The extents of a row of a block. With the block's transposed channels it is half a second-level cache; rows that
-/// have to be copied first are copied again for each block of channels, and so want many of these.
+/// The bytes of a row of a block, and the most channels of its transposed side. A block's transposed channels are half
+/// a second-level cache. Rows that have to be copied first are copied again for each block of channels: such blocks
+/// have more channels.
 struct BlockExtents {
   std::int64_t row_bytes, channels;
 };
 constexpr BlockExtents extents_in_place{2048, 288}, copied_extents{1280, 512};
 
-/// As for other products, but threads may also share the positions, at the price of partial sums.
+/// Divides the work as partition() does, except that threads may also share the positions, at the price of partial
+/// sums.
 template <class T>
 Partition divide_positions(std::int64_t positions, std::int64_t rows, std::int64_t filters, int threads,
                            int tile_rows) {

@@ -1,6 +1,6 @@
 #pragma once
-// The data gradient as products that gather, one for each residue of the positions of x modulo the stride: weights
-// times columns of dy, for the taps that reach these positions.
+// The data gradient as products, one for each residue of the positions of x modulo the stride: weights times columns of
+// dy, for the taps that reach these positions.
 
 #include <algorithm>
 #include <cstddef>
@@ -142,7 +142,7 @@ class StridedDataGradient {
 
   int rows(int h) const { return (c_.x.h - h - 1) / c_.op.stride.h + 1; }
   int cols(int w) const { return (c_.x.w - w - 1) / c_.op.stride.w + 1; }
-  /// Whether there is one product, with zeros between its columns. It then writes these, too.
+  /// Whether there is one product, with zeros between its columns. This product then writes the zeros, too.
   bool fills() const { return has_gaps_ && residues_.size() == 1 && residues_[0].h == 0 && residues_[0].w == 0; }
 
   /// Weights of one group, transposed for every residue: to[weights_at + c * weights_ld + k * taps + t] =
@@ -210,8 +210,8 @@ class StridedDataGradient {
     }
   }
 
-  /// Every line of dx has several residues. So some images are processed at a time, and dx is still in a cache for the
-  /// next.
+  /// Every line of dx has several residues. So all residues of some images are computed together: their dx is still in
+  /// a cache for the next residue.
   void run_group(int part, int group, const T* weights, const Args& args, void* workspace) const {
     constexpr std::int64_t most_bytes = 4 << 20;
     const std::int64_t image_bytes = c_.group_channels() * c_.x.plane() * static_cast<std::int64_t>(sizeof(T));
@@ -243,7 +243,7 @@ class StridedDataGradient {
   std::vector<Residue> residues_;
   std::vector<bool> reached_rows_;  // whether rows are reached, by residue
   std::vector<int> gap_columns_;    // residues that no tap reaches
-  bool has_gaps_ = false;           // elements of dx that no tap reaches
+  bool has_gaps_ = false;           // whether there are elements of dx that no tap reaches
   std::int64_t group_weights_ = 0;
   std::size_t weight_bytes_ = 0, part_bytes_ = 0;
   int parts_ = 0;

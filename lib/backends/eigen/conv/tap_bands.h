@@ -19,7 +19,7 @@ struct Band {
   std::vector<std::int64_t> offsets{};  ///< offsets into the copies: for group 0 the taps of all planes, then for
                                         ///< group 1, ...
   std::vector<CopiedRows> parts{};      ///< copied rows of a plane
-  bool clears = false;                  ///< whether the copies must be cleared of the band before
+  bool clears = false;                  ///< whether the copies of the band before must be cleared first
 };
 
 class TapBands {
@@ -33,7 +33,7 @@ class TapBands {
     /// The groups of taps: the first tap of each, then the number of taps.
     std::vector<std::int64_t> groups{0, static_cast<std::int64_t>(taps.size())};
   };
-  /// At most `most_rows` rows each. Copies have rows of whole vectors of `lanes` elements.
+  /// Bands of at most `most_rows` rows. Copies have rows of whole vectors of `lanes` elements.
   TapBands(const Geometry& g, int lanes, std::size_t element_bytes, std::int64_t most_rows)
       : plane_(std::int64_t{g.h} * g.w), row_stride_(std::int64_t{g.step.h} * g.w), step_(g.step.w) {
     int first_h = 0, first_w = 0, reach_h = 0, reach_w = 0;
@@ -87,7 +87,7 @@ class TapBands {
     }
   }
 
-  static constexpr std::int64_t copied_bytes = 16 * 1024;  ///< bytes of planes that are copied at once: half a cache
+  static constexpr std::int64_t copied_bytes = 16 * 1024;  ///< planes that are copied at once: half an L1 cache
 
   std::size_t count() const { return bands_.size(); }
   const Band& operator[](std::size_t band) const { return bands_[band]; }

@@ -58,7 +58,7 @@ class WeightGradientProduct {
         divide_up(right_, divide_up(right_, (blocks_.in_place ? extents_in_place : copied_extents).channels));
     block_right_ = round_up(block_right_, kernels.width());
     const std::int64_t channel = std::max<std::int64_t>(1, left_.staged_bound(blocks_.depth, kernels.lanes) * size);
-    const std::int64_t needed = kernels.rows / left_.taps() + 2;  // by one row_tile of tile rows
+    const std::int64_t needed = kernels.rows / left_.taps() + 2;  // channels that the rows of a tile read
     staged_channels_ = std::min(left_.channels(), std::max(needed, staged_bytes / channel));
   }
 
@@ -201,7 +201,7 @@ class WeightGradientProduct {
     }
   }
 
-  /// Rows of x's channels at these positions, `ld` apart, where they are apart in x.
+  /// Copies of rows of x's channels at these positions, `ld` elements apart, for positions that are not dense in x.
   T* copy_right(const Share& share, ColumnRange range, std::int64_t first, std::int64_t count, std::int64_t ld,
                 const Buffers& buffers) const {
     const Columns& columns = right_columns_;
@@ -349,8 +349,8 @@ class WeightGradientProduct {
   ConvUnit c_;
   const MicroKernels<T>* kernels_;
   PositionBlocks blocks_;
-  bool swapped_;                  // the rows are dy, the panels x
-  Columns left_, right_columns_;  // right_columns_: of x, where the sides are swapped
+  bool swapped_;                  // whether the rows are dy and the panels x
+  Columns left_, right_columns_;  // right_columns_: those of x; read if the sides are swapped
   std::int64_t right_;            // channels of the transposed side, in one group
   int groups_;
   std::int64_t block_right_, staged_channels_;

@@ -219,7 +219,7 @@ class ColumnProduct {
            .c = {.ld = work.output.plane, .non_temporal = operands.non_temporal},
            .epilogue = operands.epilogue.from(rows.first),
            .along = {.sums = block_depth_ < depth_ ? work.buffers.sums : nullptr, .ld = section.block_columns},
-           // Weights with many taps exceed the L2 cache, which is often small beside narrow vectors.
+           // Weights with many taps exceed the L2 cache, which is often small where vectors are narrow.
            .ahead = {.a = columns.staged() || narrow_vectors(*kernels_),
                      .b = section.in_place && range.first == share.first,
                      .c = narrow_vectors(*kernels_)}},

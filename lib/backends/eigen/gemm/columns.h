@@ -200,9 +200,9 @@ class Columns {
     const std::int64_t prefetch = divide_up(prefetch_bytes, plane_bytes) * plane_;
     for (std::int64_t c = first; c < last; ++c) {
       for (const Tap& phase : phases_) {
-        // Column i of the copy is column i * step + offset of the image; those in [low, high) exist.
-        // Once for all phases of these rows.
+        // Prefetches are once for all phases of these rows.
         const bool asks = &phase == phases_.data() || (&phase - 1)->dh != phase.dh;
+        // Column i of the copy is column i * step + offset of the image; those in [low, high) exist.
         const int offset = phase.dw + first_w_, limit = static_cast<int>(length);
         const int low = std::clamp(ceil_div(-offset, step_.w), 0, limit);
         const int high = std::clamp(ceil_div(w_ - offset, step_.w), low, limit);

@@ -29,8 +29,8 @@ struct Panel {
   std::int64_t vectors;  ///< vectors that hold `count` columns
 };
 
-/// Vectors of the next panel if `left` vectors are left: `most`, or one less of `most` + 1. The product of a panel with
-/// a single vector waits for its own sums.
+/// Vectors of the next panel if `left` vectors are left: at most `most`. If `most` is above 2 and `most` + 1 are left,
+/// one less than `most`: a panel of a single vector would be slow, because its product waits for its own sums.
 constexpr std::int64_t panel_vectors(std::int64_t left, std::int64_t most) {
   return std::min(left, left == most + 1 && most > 2 ? most - 1 : most);
 }
@@ -114,8 +114,8 @@ std::int64_t to_next_tile(const Block<T>& block, std::size_t index, std::int64_t
   return next.c - panel.c + (last ? kernels.rows * block.c.ld : 0);
 }
 
-/// Whether a vector is shorter than a cache line. Products with such vectors prefetch weights and outputs.
-/// With longer vectors it was not measured, and nothing is prefetched.
+/// Whether a vector is shorter than a cache line. Products with such vectors prefetch weights and outputs. With longer
+/// vectors these prefetches were not measured, and are left out.
 template <class T>
 bool narrow_vectors(const MicroKernels<T>& kernels) {
   return kernels.lanes * static_cast<std::int64_t>(sizeof(T)) < line_bytes;

@@ -32,7 +32,7 @@ struct Epilogue {
   const T* bias = nullptr;                    ///< one per row of c, or null
   bool add = false;                           ///< c is read and added to; otherwise it is only written
   const Bounds<T>* bounds = nullptr;          ///< null: none
-  const Activation<T>* activation = nullptr;  ///< null: none. Whoever calls a kernel applies it, the kernel does not
+  const Activation<T>* activation = nullptr;  ///< null: none. The caller of a kernel applies it, not the kernel
 
   /// A result within the bounds, if there are any.
   T bounded(T y) const { return bounds == nullptr ? y : (*bounds)(y); }

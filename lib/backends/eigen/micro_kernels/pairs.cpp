@@ -1,5 +1,5 @@
 // Products of pairs of bf16, for processors with AVX-512. Compiled twice: with the instruction, and as a plain twin
-// that does without it. Every processor with AVX-512 runs the twin; tests do.
+// that does without it. Every processor with AVX-512 can run the twin; only tests do so.
 
 #include "pairs.h"
 

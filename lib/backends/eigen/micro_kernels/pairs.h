@@ -35,7 +35,7 @@ struct PairKernels {
   void (*pair_rounded)(float* to, const PairSource<float>&, std::int64_t count);  ///< pairs from f32, rounded to bf16
   /// sums[i] += from[i], except where the mask, if any, is not above 0.
   void (*add)(double* sums, const std::uint16_t* from, const std::uint16_t* mask, std::int64_t count);
-  /// Rounds a and b to bf16. Each sum grows by 2 a b in a step, and counts twice.
+  /// Rounds a and b to bf16. In a step each sum grows by 2 a b, which are two multiply-adds: `count` counts it twice.
   RegisterSums<float> sums;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// Sums over taps along the rows of planes, as depthwise convolutions need them: what each instruction set fills a table
-// with.
+// Sums over taps along the rows of planes, as depthwise convolutions need them: a table of functions for each
+// instruction set.
 //
 // A copy of a plane has its border of zeros, and is sorted by residues modulo a stride. A tap is then
 // an offset into it, and what it reads for a row of results is a run of consecutive elements.
@@ -37,7 +37,7 @@ template <class T>
 struct TapSums {
   T* to;
   std::int64_t ldc;
-  const T* end;  ///< elements before it may be written as long as a later row of `to` has them
+  const T* end;  ///< a row's last vector may write beyond the row up to here: a later row of `to` overwrites that
   const T* from;
   std::int64_t ld;
   const std::int64_t* offsets;
@@ -82,12 +82,12 @@ struct FilterTaps {
 template <class T>
 struct TapKernels {
   void (*copy)(const TapCopy<T>&);
-  /// Any taps; then of each plane a square of 3, 5 or 7 taps side by side, whose offsets are r * ld + s from the
-  /// first's, in the order of rows.
+  /// sums[0] takes any taps. The others take in each plane a square of 3 x 3, 5 x 5 or 7 x 7 taps side by side, in the
+  /// order of rows: the offset of tap (r, s) is that of the first plus r * ld + s.
   void (*sums[4])(const TapSums<T>&);
   void (*products)(const TapProducts<T>&);
   void (*filters)(const FilterTaps<T>&);
-  void (*half_filters)(const FilterTaps<T>&);  ///< of half a vector; of a whole one if that has less than eight
+  void (*half_filters)(const FilterTaps<T>&);  ///< of half a vector; of a whole one if it has less than eight lanes
 
   /// The index in `sums` for squares of this many taps; 0 if they have no function of their own.
   static constexpr int square(int extent) { return extent == 3 || extent == 5 || extent == 7 ? extent / 2 : 0; }

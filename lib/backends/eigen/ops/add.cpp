@@ -1,5 +1,5 @@
-// y = the sum of the inputs, or the function of it that the unit's tail has. Every input's gradient is dy itself, or
-// the gradient of the function, from y.
+// y = the sum of the inputs, or the function of this sum that the unit's tail has. Every input's gradient is dy itself
+// or, with a function, the function's gradient, which is computed from y.
 
 #include "lib/backends/eigen/pointwise/activation.h"
 #include "lib/backends/eigen/runtime/elements.h"

@@ -56,7 +56,7 @@ void put_each(T* to, std::int64_t count, bool adds, const Number& number) {
   });
 }
 
-/// The pointers of one image, and what each gradient does.
+/// The pointers of one image.
 template <class T>
 struct Image {
   const T *a, *b, *dy;
@@ -131,8 +131,8 @@ struct Split {
   }
 };
 
-/// The gradients of one op. An operand that does not repeat has its gradient written along runs. The gradients of
-/// others are sums, in a fixed order: over runs, or over places whose runs lie side by side.
+/// The gradients of one op. An operand that does not repeat has its gradient written along runs. The gradient of an
+/// operand that repeats is a sum, in a fixed order: over runs, or over places whose runs lie side by side.
 template <F function, class T>
 struct Backward {
   ThreadPool& pool;
@@ -229,7 +229,7 @@ struct Backward {
   }
 
   void run() const {
-    // A factor for each plane, or anything like it: both gradients in one pass.
+    // One operand is, for example, a factor for each plane: both gradients are computed in one pass.
     const bool runs_alone = axes.size() == 1 || (axes.size() == 2 && axes[0].steps[0] != 0 && axes[0].steps[1] != 0);
     if (runs_alone && axes.back().steps[0] == 0) return sum_runs<0>(true);
     if (runs_alone && axes.back().steps[1] == 0) return sum_runs<1>(true);

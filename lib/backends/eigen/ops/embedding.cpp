@@ -4,8 +4,8 @@
 // places whose row is in its range, in their order.
 //
 // The global average pool after an embedding may be part of its unit: y[n,:] = mean over places of
-// weight[x[n,place],:], without the values between them. A run of equal ids, such as padding, is one row times the
-// length of the run.
+// weight[x[n,place],:]. The embedding's own values are then not stored. A run of equal ids, such as padding, is one row
+// times the length of the run.
 
 #include <algorithm>
 #include <limits>
@@ -23,8 +23,8 @@ void add_row(T* to, const T* from, T factor, std::int64_t features) {
   for (std::int64_t f = 0; f < features; ++f) to[f] += factor * from[f];
 }
 
-/// Calls add(from, to) for ranges of rows that cover the table's gradient once. The rows are first set to zero unless
-/// the gradient adds.
+/// Calls add(from, to) for ranges of rows that cover the table's gradient once. Without `adds` the rows are first set
+/// to zero.
 template <class T, class Add>
 void split_rows(ThreadPool& pool, const Args& args, const Embedding& op, bool adds, Add&& add) {
   pool.split(op.vocabulary, 64, [&](std::int64_t from, std::int64_t to) {

@@ -31,7 +31,7 @@ T largest_element(const T* x, std::int64_t count) {
   return largest;
 }
 
-/// largest[i] = the larger of it and x[i].
+/// largest[i] = the larger of largest[i] and x[i].
 template <class T>
 void take_larger(T* largest, const T* x, std::int64_t count) {
   LAMINA_INDEPENDENT

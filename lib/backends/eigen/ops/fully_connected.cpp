@@ -1,9 +1,10 @@
 // Fully connected: products that read or write every weight once per pass. This bounds their speed.
 //
-// forward           y^T = w * x^T: threads share the outputs; x^T is packed, w is read in place
-// backward_data     dx = dy * w: threads share the features; w is packed a block of rows at a time
-// backward_params   dw = dy^T * x: threads share the outputs; x is packed
-// direct            the convolution whose kernel is the whole plane, by its definition
+// gemm, forward           y^T = w * x^T: threads share the outputs; x^T is packed, w is read in place
+// gemm, backward_data     dx = dy * w: threads share the features; w is packed a block of rows at a time
+// gemm, backward_params   dw = dy^T * x: threads share the outputs; x is packed
+// bf16_gemm               the same products on pairs of bf16: conv/bf16_gemm.cpp
+// direct                  the convolution whose kernel is the whole plane, by its definition
 
 #include <algorithm>
 #include <type_traits>

@@ -77,7 +77,7 @@ void forward_of_pixels(ThreadPool& pool, const Args& args, double epsilon) {
   });
 }
 
-/// The sums over the pixels of a row of dy xh and of dy.
+/// The sums over the pixels of a row of dy times the normalised x, and of dy.
 template <class T>
 Pair row_sums(const T* dy, const double* normalised, std::int64_t count) {
   TwoSums sums;
@@ -89,7 +89,8 @@ Pair row_sums(const T* dy, const double* normalised, std::int64_t count) {
   return {sums.second(), sums.first()};
 }
 
-/// Leaves the sums of each chunk in the workspace, for the gradients of scale and shift.
+/// Leaves the sums of each chunk in the workspace, for the gradients of scale and shift. xh is the normalised x, and g
+/// is scale dy.
 template <class T>
 void backward_of_pixels(ThreadPool& pool, const Args& args, bool adds_dx, bool adds_dw) {
   const Shape& shape = args.dy.shape;

@@ -48,7 +48,7 @@ void for_each_run(ThreadPool& pool, const Box& box, std::int64_t images, Work&& 
   });
 }
 
-/// part = the box of whole, or part +=; or with `scatters` the box of whole = part, or the box +=.
+/// part = the box of whole or, with `scatters`, the box of whole = part. With `adds`, += in place of =.
 template <class T>
 void copy_box(ThreadPool& pool, const Tensor& whole, const Box& box, const Tensor& part, bool scatters, bool adds) {
   const bool is_there = image<T>(whole, 0) + box.offset() == part.as<T>() && whole.pitch == part.pitch;

@@ -181,7 +181,7 @@ struct Plane {
   Axis<T> rows, columns;
   Repeats repeats = columns.source < columns.size() ? repeats_of(columns, 2, 1) : repeats_of(columns, 1, 2);
 
-  /// Whether columns are made before rows are summed: they are made where there are fewer rows.
+  /// Whether columns are made before rows are summed. The order is the one that makes columns of fewer rows.
   bool columns_first() const { return rows.source <= rows.size(); }
 
   /// Elements of the buffer of a thread: rows on their way, and one for non-temporal stores.

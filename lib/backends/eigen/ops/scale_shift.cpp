@@ -1,4 +1,5 @@
-// ScaleShift, and PRelu, which scales what is not above 0: numbers for each channel, or one of each for all.
+// ScaleShift, and PRelu, which scales elements that are not above 0. There is a scale (and a shift) for each channel,
+// or one for all.
 
 #include "lib/backends/eigen/runtime/elements.h"
 #include "lib/backends/eigen/runtime/lanes.h"

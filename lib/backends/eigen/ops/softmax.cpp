@@ -52,8 +52,8 @@ void forward_strip(const T* x, T* y, const AxisCells& of, std::int64_t places, b
   }
 }
 
-/// Calls work(n, first place's element, places) for strips of places that cover every image once. Of adjacent cells a
-/// strip has one place.
+/// Calls work(n, first place's element, places) for strips of places that cover every image once. If the cells of a
+/// place are adjacent, a strip has one place.
 template <class Work>
 void split_places(ThreadPool& pool, const Shape& shape, const AxisCells& of, Work&& work) {
   const std::int64_t share = std::int64_t{shape.n} * of.outer * of.inner / pool.threads() / chunk * chunk;

@@ -42,7 +42,7 @@ struct RecurrentRows {
   static constexpr std::int64_t chunk = 16;  ///< steps that are copied to or from rows at once
 
   std::int64_t gates() const { return 4 * width; }
-  std::int64_t products() const { return op.matrices() * width; }  ///< elements of the gates that x makes: the first
+  std::int64_t products() const { return op.matrices() * width; }  ///< elements of the gates that x makes, from 0 on
   std::int64_t h_first() const { return gates() - products(); }    ///< the first element of the gates that h makes
   /// The place of a gate among those of weight_ih, or of the bias. In weight_hh they have the order of a row.
   std::int64_t given(std::int64_t gate) const { return op.cell == Cell::gru && gate < 3 ? (gate + 2) % 3 : gate; }

@@ -8,7 +8,7 @@
 
 namespace lamina::eigen {
 
-/// Packs columns that are rows of `w`, weight_ih or weight_hh of this depth, gate by gate.
+/// Packs a matrix whose columns are the rows of `w`, gate by gate. `w` is weight_ih if `input`, otherwise weight_hh.
 template <class T>
 void pack_gates_as_columns(const RecurrentRows<T>& rows, const T* w, bool input, std::int64_t depth, T* to,
                            ThreadPool& pool) {
@@ -36,7 +36,7 @@ void pack_gates_as_columns(const RecurrentRows<T>& rows, const T* w, bool input,
   });
 }
 
-/// Packs rows that are rows of `w`, weight_ih or weight_hh of these columns, gate by gate.
+/// Packs a matrix whose rows are the rows of `w`, gate by gate. `w` is weight_ih if `input`, otherwise weight_hh.
 template <class T>
 void pack_gates_as_rows(const RecurrentRows<T>& rows, const T* w, bool input, std::int64_t columns, T* to,
                         ThreadPool& pool) {

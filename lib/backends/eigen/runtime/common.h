@@ -41,8 +41,8 @@ Lowered::Step work_step(std::vector<Pass> passes, const char* algorithm, Work wo
 }
 
 // One function per op, in the file of the op's name or kind: pointwise.cpp, moves.cpp. `spec.op` holds the op; the
-// algorithm's name is "direct" if there is only one. They fill every vector of Lowered, one entry per x, and steps for
-// the passes of spec.mode only.
+// algorithm's name is "direct" if there is only one. Each function fills every vector of Lowered with one entry per x,
+// and adds steps for the passes of spec.mode only.
 Lowered lower(const ConvTranspose&, const Spec&, const Choice&, const Context&);
 Lowered lower(const MaxPool&, const Spec&, const Choice&, const Context&);
 Lowered lower(const AveragePool&, const Spec&, const Choice&, const Context&);

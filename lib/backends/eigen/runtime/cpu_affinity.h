@@ -20,7 +20,7 @@ class CpuAffinity {
  public:
   /// Decides once whether these workers and their caller take all of the caller's processors.
   void start(std::size_t workers, std::size_t processors = usable()) {
-    binds_ = workers + 1 >= processors;  // else other programs may want the rest
+    binds_ = workers + 1 >= processors;  // otherwise other programs may want the rest
     masks_.resize(workers);
   }
 

@@ -8,7 +8,7 @@
 
 namespace lamina::eigen {
 
-// Each symbol is the only one of an object, or a joined object, of ops.
+// The symbols of the sets, and of the products of pairs.
 extern const InstructionSet instruction_set_generic, instruction_set_x86_64_v3, instruction_set_x86_64_v4;
 extern const PairKernels pair_kernels_avx512_bf16, pair_kernels_plain;
 

@@ -1,6 +1,6 @@
 #pragma once
-// The ops compiled for one instruction set. Their objects export one symbol, the set. All sets come from the same
-// sources; one of them is chosen at run time.
+// The ops compiled for one instruction set. Other code uses one symbol of their objects, the set. All sets come from
+// the same sources; one of them is chosen at run time.
 
 #include <span>
 #include <string>
@@ -27,7 +27,7 @@ struct InstructionSet {
   const MicroKernels<double>& f64_6x2;
   const RegisterSums<float>& sums_f32;
   const RegisterSums<double>& sums_f64;
-  /// Lowers any op but an input.
+  /// Lowers any op except an input.
   Lowered (*lower)(const Spec&, const Choice&, const Context&);
   /// The algorithms of a convolution or a fully connected op, best guess first.
   std::vector<std::string> (*algorithms)(const Spec&, Pass, const Context&);

@@ -63,7 +63,7 @@ class WinogradWeightGradient {
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 
   struct Operands {
-    Planes x, dy;  ///< masked by the mask of dy
+    Planes x, dy;  ///< dy counts where its mask, if any, is above 0
     T* dw;         ///< null: not wanted
     T* db;         ///< null: not wanted
     bool add;      ///< whether dw and db are added to

@@ -32,7 +32,7 @@ struct Saved {
   static std::size_t bytes(std::int64_t rows) { return (2 + 2 * static_cast<std::size_t>(rows)) * sizeof(T); }
 };
 
-/// The loss of a row, and its saved factor. `earlier`: whether an earlier logit equals the label's.
+/// The loss of a row, and its saved factor. `earlier`: whether a logit before that of the label is the largest, too.
 template <class T>
 RowLoss finish_row(const SoftmaxCrossEntropy& op, std::int64_t label, T logit, T largest, T sum, bool earlier,
                    T& factor) {

@@ -8,7 +8,8 @@
 namespace lamina::eigen::batch_norm {
 
 /// The source of the slope of the function that follows. ReLU's comes from y or, without an Add, from x by the same
-/// arithmetic as forward, so that y is not read. That of another function comes from x so, chunk by chunk.
+/// arithmetic as forward, so that y is not read. The slope of another function comes from x in the same way, by_rows:
+/// chunk by chunk.
 enum class Mask { none, from_y, from_x, by_rows };
 
 template <class T>
@@ -18,7 +19,7 @@ Mask mask_of(const Tail<T>& tail) {
   return tail.add ? Mask::from_y : Mask::from_x;
 }
 
-/// One channel, as its gradient is computed.
+/// The map of one channel and the function that follows, as its gradient needs them.
 template <class T>
 struct Channel {
   Affine<T> affine;
@@ -59,7 +60,7 @@ struct Gradient {
     return dy[i];
   }
 
-  /// The address of the chunk: in place, or in `room`, where it is written.
+  /// The address of dz on the chunk: in place, or `room`, to which it is then written.
   const T* write(std::int64_t count, T* room) const {
     if constexpr (mask == Mask::none || mask == Mask::by_rows) return dy;
     const Gradient dz = *this;
@@ -82,7 +83,7 @@ TwoSums gradient_sums(const Args& args, const Channel<T>& channel, double mean, 
     sums.add(count, [&](const auto& load_at, std::int64_t i, auto& sum, auto& products) {
       const auto d = load_at(dz + i);
       sum += d;
-      products = multiply_add(d, load_at(x + i) - mean, products);  // alike with every mask
+      products = multiply_add(d, load_at(x + i) - mean, products);  // rounded alike with every mask
     });
   });
   return sums;

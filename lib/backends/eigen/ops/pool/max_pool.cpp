@@ -1,5 +1,5 @@
-// The largest cell of each window: of each column of a window, and then of the columns. In training the place of the
-// first maximum in its window is saved. Halves are widened, and rounded, plane by plane.
+// The largest cell of each window: first of each column of a window, and then of the columns. In training the place of
+// the first maximum in its window is saved. Halves are widened, and rounded, plane by plane.
 
 #include <limits>
 #include <type_traits>
@@ -178,7 +178,7 @@ void emit_steps(Lowered& unit, const Spec& spec, const Windows& g, ThreadPool& p
     });
   };
   unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.count()) * sizeof(Winner);
-  // Winners are recomputed, too, so that of zeros of both signs the same wins again.
+  // Recompute finds winners, too: so, among zeros of both signs, the same one wins again.
   add_steps(
       unit, spec, winners,
       [&pool, g, adds = adds_dx(spec, 0)](const Args& args) { backward<T, Winner>(pool, args, g, adds); }, workspace,
