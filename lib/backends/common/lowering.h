@@ -128,7 +128,7 @@ Lowered product_flags(const Spec&);
 /// The passes that have steps in a unit of product_flags().
 std::vector<Pass> product_passes(const Spec&);
 
-/// Half the distance between 1 and the next number: the relative error of rounding to nearest, above underflow.
+/// Half the distance between 1 and the next number: the largest relative error of rounding to nearest, above underflow.
 double unit_roundoff(DType);
 
 }  // namespace lamina

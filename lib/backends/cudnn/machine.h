@@ -75,7 +75,8 @@ class Machine {
   virtual double peak_flops_per_second(DType) { return 0; }
 };
 
-/// The GPU of the options' number. Throws Unsupported in a build without CUDA, and says how to get one.
+/// The GPU with the number options.device. Throws Unsupported in a build without CUDA; the message says how to get one
+/// with it.
 std::unique_ptr<Machine> make_cuda_machine(const BackendOptions&);
 
 }  // namespace lamina::cudnn

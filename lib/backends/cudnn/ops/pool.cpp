@@ -1,4 +1,5 @@
-// Pooling by the library, and what it lacks: windows that reach beyond the padding.
+// Pooling by the library. Windows that reach beyond the padding, which it may lack, run on a padded copy or are
+// refused.
 
 #include <limits>
 #include <optional>

@@ -1,5 +1,5 @@
-// y = exp(x - max) / sum along an axis, or its logarithm. An axis other than the channels is the channels of more, and
-// smaller, images: values are dense.
+// y = exp(x - max) / sum along an axis, or its logarithm. Values are dense, so another axis than the channels is given
+// to the library as the channels of more and smaller images.
 
 #include "lib/backends/cudnn/library/common.h"
 #include "lib/core/units/along.h"

@@ -7,7 +7,8 @@
 
 namespace lamina::cudnn {
 
-/// The bias of a product, one number per channel, and its gradient. On halves it is of f32, and our kernels do both.
+/// The bias of a product, one number per channel, and its gradient. On halves the bias is of f32, and our kernels add
+/// it and compute its gradient.
 class Bias : Calls {
  public:
   /// `masked`: the gradient is computed from a dy with y's pitch.

@@ -98,8 +98,8 @@ struct PanelWidths {
 
 class Columns {
  public:
-  /// `source` is n images of c channels (of one group). `rows` x `cols` is the grid of p and q. `plane` is the elements
-  /// from channel to channel if `source` has only some rows of each, else 0.
+  /// `source` is n images of c channels (of one group). `rows` x `cols` is the grid of p and q. If `source` has only
+  /// some rows of each channel, `plane` is the number of elements from channel to channel; otherwise it is 0.
   Columns(const Shape& source, int rows, int cols, Size step, const std::vector<Tap>& taps, bool masked,
           std::int64_t plane = 0)
       : images_(source.n),

@@ -1,8 +1,8 @@
 // Mean of -log softmax(logits)[label], and the share of rows whose largest logit is the label. A row is a pixel. As in
 // softmax, vectors are the adjacent channels of an image of one pixel, or chunks of pixels of a map.
 //
-// Saved: 1 / rows; then, per row, its largest logit and a factor: p = exp(logit - largest) * factor. The factor is 0 if
-// the gradient is 0, and NaN if the label is invalid.
+// Saved: 1 / the rows that count; then, per row, its largest logit and a factor: p = exp(logit - largest) * factor. The
+// factor is 0 if the gradient is 0, and NaN if the label is invalid.
 
 #include <cmath>
 #include <limits>
