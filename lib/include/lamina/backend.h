@@ -48,14 +48,14 @@ struct Spec {
                               ///< (beta 0). A value may be given twice, within one op only: then the second gradient is
                               ///< added to the first
   bool adds_dw = false;       ///< whether every parameter gradient is added to the old contents (beta 1)
-  bool masks_dx = false;      ///< whether dx[0], which is not added, is 0 where x[0] is not positive (masks_dx())
-  bool dy_is_masked = false;  ///< whether the reader of y did that, so that the mask of the tail's ReLU need not run
+  bool masks_dx = false;      ///< whether dx[0] is set to 0 where x[0] is not positive; then adds_dx[0] is false
+  bool dy_is_masked = false;  ///< whether the reader of y has masks_dx, so that the tail's ReLU need not mask dy
   Mode mode = Mode::training;
   bool operator==(const Spec&) const = default;
 };
 
-/// One line. Two specs have the same line exactly if operator== says that they are equal: "conv(64, 3x3, pad 1x1) +
-/// relu, x 16x64x56x56 f32 nchw, ...".
+/// One line: "conv(64, 3x3, pad 1x1) + relu, x 16x64x56x56 f32 nchw, ...". Two specs have the same line exactly if
+/// operator== says that they are equal.
 LAMINA_API std::string to_string(const Spec&);
 
 constexpr double no_bound = std::numeric_limits<double>::infinity();  ///< no bound on an error
@@ -100,12 +100,12 @@ class LAMINA_API Kernel {
   virtual ~Kernel() = default;
   virtual std::size_t workspace_bytes() const { return 0; }
   virtual void run(const Args&) = 0;  ///< enqueues on the backend's device; does not wait, does not allocate
-  /// The kernel for these arguments alone, where something can be made for them before they run. Default: null, the
-  /// kernel itself.
+  /// Makes a kernel for these arguments alone, if some work can be done before the first run. Default: null; then this
+  /// kernel runs.
   virtual std::shared_ptr<Kernel> bind(const Args&) { return nullptr; }
 };
 
-/// What a step of a lowered unit declares about itself. A plan's call of that step repeats it.
+/// The properties that a step of a lowered unit declares. A plan's call of that step repeats them.
 struct StepProperties {
   std::vector<Pass> passes;  ///< passes that the step covers; a call that computes dx and dw together lists both
   std::string algorithm;
@@ -170,7 +170,7 @@ LAMINA_API UpdateFactors corrected(UpdateFactors, std::uint64_t number);
 /// f16. An update divides by it. If a gradient overflowed, the update is skipped: parameters and the optimiser's state
 /// keep every bit, the update does not count, and the scale is halved. After `growth` updates in a row it is doubled.
 struct LossScale {
-  float scale = 0x1p16F, zero = 0;  ///< the gradient of a loss and its score: {scale, 0}
+  float scale = 0x1p16F, zero = 0;  ///< the gradients of a loss op's two outputs, loss and accuracy: {scale, 0}
   double inverse = 1;               ///< 1 / the scale of the present update's gradients
   std::uint64_t updates = 0;        ///< number of updates that were not skipped: the number in Adam's correction
   std::uint32_t good = 0;           ///< updates in a row that were not skipped, since the scale changed
@@ -182,7 +182,7 @@ struct LossScale {
   bool operator==(const LossScale&) const = default;
 };
 
-/// What is updated: `count` parameters in a row, their gradients and their state.
+/// The tensors of an update: `count` parameters in a row, their gradients and their state.
 struct UpdateTensors {
   /// Length of a row in a lazy update; 0: not lazy. A row whose gradients are all 0 keeps its parameters and state.
   std::int64_t lazy_row = 0;
@@ -213,8 +213,8 @@ struct BackendOptions {
   int device = 0;   ///< number of the device, counted from 0
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  ///< bytes; beyond it, OutOfMemory
   std::string instruction_set{};    ///< eigen: docs/backends.md lists them; empty: the widest that runs here
-  std::filesystem::path plans{};    ///< cudnn-graph: folder of plans that are kept; empty: none is
-  std::string device_properties{};  ///< cudnn-graph: an absent device's, as JSON; docs/cudnn-graph.md
+  std::filesystem::path plans{};    ///< cudnn-graph: folder in which plans are kept; empty: no plan is kept
+  std::string device_properties{};  ///< cudnn-graph: properties of an absent device, as JSON (docs/cudnn-graph.md)
 };
 
 /// Translates units into kernels for one device. The constructor touches no device and opens no library; the first call
@@ -229,15 +229,15 @@ class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
   virtual std::string describe() = 0;  ///< versions and origin, for the context of a result file: "cuDNN 9.19.0, ..."
   virtual Device& device() = 0;
 
-  /// The algorithms for this unit and pass, the best guess first. Touches no device, but for cudnn-graph, which asks
-  /// the library about it.
+  /// The algorithms for this unit and pass, the best guess first. Touches no device, except in cudnn-graph, whose
+  /// library looks at the device.
   virtual std::vector<std::string> algorithms(const Spec&, Pass) const = 0;
 
-  /// Whether `next` may join the spec's tail. Its operand number `operand` is the y of `spec`. Default: no.
+  /// Whether `next` may join the spec's tail. Operand number `operand` of `next` is the y of `spec`. Default: no.
   virtual bool fuses(const Spec& spec, const Node& next, int operand) const;
 
-  /// Whether the unit of `reader` takes over the mask of the ReLU that ends `spec`, whose y only it reads, as its x[0]:
-  /// where y is not positive it gives 0 as the gradient. Default: no.
+  /// Whether the unit of `reader` takes over the mask of the ReLU that ends `spec`: it gives 0 as the gradient of y
+  /// where y is not positive. No other unit reads this y, which is x[0] of `reader`. Default: no.
   virtual bool masks_dx(const Spec& spec, const Spec& reader) const;
 
   /// Whether every x and y of the unit, and their gradients, may have a pitch that is not dense. Default: no.

@@ -1,7 +1,7 @@
 #pragma once
 // What cuDNN's graph interface has for a unit of work on a given device, which may be absent: the engines that its
 // heuristics propose, ranked, with the library's notes on each, and execution plans made of them. Needs cuDNN 9.8 or
-// later, for plans 9.11; no GPU. Engines that are compiled at run time need the driver's library, libcuda.so.1.
+// later (9.11 for plans) but no GPU. Engines that are compiled at run time need the driver's library, libcuda.so.1.
 
 #include <cstddef>
 #include <cstdint>
@@ -44,7 +44,7 @@ struct CudnnPlan {
   std::int64_t workspace_bytes = 0;  ///< workspace of the plan; the configuration's may be an estimate
   std::size_t bytes = 0;             ///< length of the serialised plan
   bool from_folder = false;          ///< whether it was loaded, not made
-  std::string complaint{};           ///< what was wrong with the folder or its file; the plan was then made as without
+  std::string complaint{};           ///< error of the folder or its file; the plan was then made as without a folder
 };
 
 /// The units that a plan would be made of if cuDNN's graphs did the work: batch norm with Add and ReLU, products and
@@ -86,8 +86,8 @@ class LAMINA_API CudnnEngines {
   /// graph, LoadError (its parts come from several directories), DeviceError (a call failed). Not thread-safe.
   std::vector<CudnnEngine> list(const Spec&, Pass) const;
 
-  /// Builds the plan of an engine with its knobs, which need not come from list(): its index and knobs count. With a
-  /// folder, a plan of the same key is loaded from there, and one that was made is kept there. The key is the version,
+  /// Builds the plan of an engine with its knobs. Only its index and knobs are used, so it need not come from list().
+  /// With a folder, a plan of the same key is loaded from there, and a new plan is kept there. The key is the version,
   /// the properties that a plan depends on, NVIDIA_TF32_OVERRIDE, the graph, the engine and its knobs. A file that is
   /// damaged or of another key is replaced. Throws as list() does, LoadError before 9.11, and FileError for a folder
   /// that is a file. A plan that does not finalise is an answer, not an error.

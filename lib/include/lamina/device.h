@@ -29,7 +29,7 @@ class LAMINA_API Timer {
 
 /// Readings of a device at one moment. A value that is not reported is empty.
 struct DeviceState {
-  std::optional<double> sm_mhz, temperature_c, power_w;  ///< clock of the multiprocessors, of the die, of the board
+  std::optional<double> sm_mhz, temperature_c, power_w;  ///< multiprocessors' clock, die's temperature, board's power
   std::string throttled{};  ///< what limits the clock: "power cap, thermal slowdown"; empty: nothing known
   std::string missing{};    ///< readings of a GPU that fail, and why; empty: none, or it is no GPU
 };
@@ -141,8 +141,8 @@ LAMINA_API void upload(Device&, const Tensor& to, std::span<const double> from);
 LAMINA_API void download(Device&, std::span<float> to, const Tensor& from);
 LAMINA_API void download(Device&, std::span<double> to, const Tensor& from);
 
-/// Writes to host memory, for instance of a Staging, the bytes that upload() would copy to a tensor. Throws as
-/// upload(), and UsageError for a tensor that is not dense.
+/// Writes to host memory, for instance of a Staging, the bytes that upload() would copy to a tensor. Throws what
+/// upload() throws, and UsageError for a tensor that is not dense.
 LAMINA_API void write_elements(void* to_host, const Tensor& tensor, std::span<const float> from);
 
 }  // namespace lamina

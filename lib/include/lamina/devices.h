@@ -57,8 +57,8 @@ struct DeviceRates {
 };
 
 /// Takes about a second and at most 1 GiB of the device's memory. For a processor the rates of units and matrices stay
-/// 0, because its backend measures them. Any thread may call `stop`; once it is true, a processor's rates are given up
-/// and are 0. Throws DeviceError, OutOfMemory.
+/// 0, because its backend measures them. Any thread may call `stop`. Once it is true, the processor is measured no
+/// further, and rates that are not measured yet are 0. Throws DeviceError, OutOfMemory.
 LAMINA_API DeviceRates measure(const DeviceInfo&, const std::function<bool()>& stop = {});
 
 }  // namespace lamina

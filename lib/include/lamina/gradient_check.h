@@ -59,10 +59,11 @@ LAMINA_API std::string to_string(const GradientReport&);
 /// The step that counts is the step that the type can make: its rounding is taken from both sides.
 /// Inputs are redrawn a few times to avoid kinks, parameter vectors are moved off 0 and 1, and parameter
 /// gradients are filled beforehand: with NaN where overwritten, with random numbers where added to.
-/// Kinks are found in an unfused twin of the plan, by comparing the signs before every ReLU, the winners of every max
-/// pooling, and the largest logits and clipped numbers of every cross entropy. The step is halved up to ten times until
-/// there is no kink; if one is left, the place is skipped and counted. Running statistics and dropout steps are
-/// restored before each run. Throws what Plan throws, and UsageError in inference mode and in half precision.
+/// Kinks are found in an unfused twin of the plan, by comparing the side of every border of ReLU, PRelu and Pointwise,
+/// the winners of every max pooling and of the maxima and minima of Reduce and Binary, and the largest logits and
+/// clipped numbers of every cross entropy. The step is halved up to ten times until there is no kink; if one is left,
+/// the place is skipped and counted. Running statistics and dropout steps are restored before each run. Throws what
+/// Plan throws, and UsageError in inference mode and in half precision.
 LAMINA_API GradientReport check_gradients(const Graph&, Backend&, const Options&, const GradientCheck& = {});
 
 }  // namespace lamina

@@ -131,7 +131,7 @@ inline Value relu(Value x, std::string name = {}) { return apply(Relu{}, {x}, st
 inline Value fully_connected(Value x, std::string name, FullyConnected op) { return apply(op, {x}, std::move(name)); }
 inline Value dropout(Value x, std::string name, Dropout op = {}) { return apply(op, {x}, std::move(name)); }
 inline Value softmax(Value x, std::string name = {}, Softmax op = {}) { return apply(op, {x}, std::move(name)); }
-/// Any Function. The next ones are some by name.
+/// Any Function. Some functions also have helpers of their own, below.
 inline Value pointwise(Value x, std::string name, Pointwise op) { return apply(op, {x}, std::move(name)); }
 inline Value sigmoid(Value x, std::string name = {}) { return pointwise(x, std::move(name), {Function::sigmoid}); }
 inline Value tanh(Value x, std::string name = {}) { return pointwise(x, std::move(name), {Function::tanh}); }
@@ -216,8 +216,8 @@ inline Value slice(Value x, std::string name, Slice op) { return apply(op, {x}, 
 /// The shapes of the inputs of a node.
 LAMINA_API std::vector<Shape> input_shapes(const Graph&, const Node&);
 
-/// By node: how many values it may hold, if an op reads it as whole numbers (labels or ids), directly or through Slice
-/// and Concat. These are 0, 1, ..., count - 1; with several readers, the least count holds. 0: no op reads it so.
+/// By node: the count of whole numbers that its value may hold, if an op reads the value as labels or ids, directly or
+/// through Slice and Concat. They are 0, 1, ..., count - 1; with several readers, the least count holds. 0: no op does.
 LAMINA_API std::vector<std::int64_t> whole_numbers(const Graph&);
 
 /// By node: the element type of its value, and of its gradient, in a plan of type `dtype`. It is parameter_dtype(dtype)

@@ -10,9 +10,9 @@
 
 namespace lamina {
 
-/// Unless keep() has succeeded, the destructor restores the initial state. Every function throws FileError, naming the
-/// file. If the target is a symbolic link, the link stays and the file that it points to is replaced. An old file's
-/// permissions are kept. The next writer removes what a killed process left beside the file.
+/// An old file stays as it is until keep() replaces it. Every function throws FileError, naming the file. If the target
+/// is a symbolic link, the link stays and the file that it points to is replaced. An old file's permissions are kept.
+/// The destructor removes the temporary file; the next writer removes one that a killed process left.
 class LAMINA_API NewFile {
  public:
   /// What happens to a target that is a pipe or a device: it is refused, or written in place.
@@ -31,7 +31,7 @@ class LAMINA_API NewFile {
   [[noreturn]] void fail(const char* what, int error) const;
 
   std::string name_;
-  std::filesystem::path target_, neighbour_;  ///< an empty neighbour: the target is written in place
+  std::filesystem::path target_, neighbour_;  ///< neighbour_ is the temporary file; empty: target_ is written in place
   int descriptor_ = -1;
 };
 

@@ -32,8 +32,8 @@ struct OnnxOptions {
   /// Limit on the number of values that reading computes beyond those in the file (ConstantOfShape, Expand, weights
   /// with two readers).
   std::int64_t most_computed_numbers = std::int64_t{1} << 28;
-  /// Also reads a BatchNormalization that normalises by the batch, and a Dropout that drops, wherever the file runs.
-  /// Models that were exported for training have them. They become BatchNorm and Dropout, which do so only in training.
+  /// Also reads a BatchNormalization that always normalises by the batch, and a Dropout that always drops. Models that
+  /// were exported for training have them. They become BatchNorm and Dropout, which do so only in training.
   bool training = false;
   /// Whether initializers are trained, by their names in the file or by the ends of names ("*.scale"). The others
   /// follow docs/onnx.md.

@@ -28,7 +28,7 @@ using Op =
                  Lrn, Relu, FullyConnected, Dropout, Softmax, Pointwise, SoftmaxCrossEntropy, SigmoidCrossEntropy,
                  Embedding, Recurrent, Add, Binary, ScaleShift, PRelu, Pad, Resize, Reorder, Reduce, Concat, Slice>;
 
-/// "conv", "max_pool", ...: the stem of files, pages and row names.
+/// "conv", "max_pool", ...: the name of an op in messages, and a part of the names of rows and files.
 LAMINA_API std::string_view op_name(const Op&);
 /// "conv(64, 7x7, stride 2x2, pad 3x3)": every number that differs from the default.
 LAMINA_API std::string to_string(const Op&);
@@ -44,8 +44,8 @@ struct Inferred {
 /// would be empty or beyond 2^31 - 1 elements per image.
 LAMINA_API Inferred infer(const Op&, const std::vector<Shape>& x);
 
-/// How many values input `i` may hold if it holds whole numbers, labels or ids: 0, 1, ..., count - 1. 0 if it may hold
-/// any numbers. An input of whole numbers has no gradient.
+/// If input `i` holds whole numbers (labels or ids): their count. They are 0, 1, ..., count - 1, and have no gradient.
+/// 0 if the input may hold any numbers.
 LAMINA_API std::int64_t whole_numbers(const Op&, const std::vector<Shape>& x, std::size_t i);
 
 /// Last part of the names of an op's parameters and state: "weight", "bias"; "weight_ih_l0", "weight_hh_l0", "bias_l0";

@@ -147,14 +147,15 @@ class LAMINA_API Plan {
   std::uint64_t updates() const;  ///< number of updates so far; with loss scaling it includes those that were skipped
   void set_updates(std::uint64_t now);  ///< for a run that is resumed: Adam's correction depends on it
 
-  /// These need Options::loss_scale; without it they throw UsageError. scale_loss() is called before backward() and
-  /// sets the output's gradient to the present scale times `share`, which is 1 for the loss itself. With 1 it enqueues,
-  /// and does not wait. Otherwise it waits, as the other functions do. None allocates.
+  /// The next three functions need Options::loss_scale; without it they throw UsageError. scale_loss() is called before
+  /// backward() and sets the output's gradient to the present scale times `share`, which is 1 for the loss itself. With
+  /// 1 it enqueues, and does not wait. Otherwise it waits, as the other two do. None of the three allocates.
   void scale_loss(double share = 1);
   LossScale loss_scale() const;
   void set_loss_scale(const LossScale&);  ///< for a run that is resumed
 
-  /// As above. Calls `before(i)` ahead of calls()[i], and `before(end)` after the last one, for timers.
+  /// forward() and backward() with a function for timers: `before(i)` is called ahead of calls()[i], and once more with
+  /// the next number after the last call.
   void forward(const std::function<void(std::size_t)>& before);
   void backward(const std::function<void(std::size_t)>& before);
 

@@ -17,7 +17,7 @@ struct Interval {
 /// median is binomial with p = 1/2, whatever their distribution.
 constexpr double interval_level = 0.95;
 constexpr std::size_t fewest_samples =
-    6;  ///< with an interval of that level: the least and the greatest of six, 96.9 %
+    6;  ///< for an interval of that level: it goes from the least to the greatest of six, at 96.9 %
 
 /// The place of the interval's lower end among n sorted samples, counted from 1; the upper end is as far from the last.
 /// For 9 it is 2. 0 for fewer than `fewest_samples`.

@@ -42,7 +42,7 @@ struct EpochResult {
   std::uint64_t epoch = 0;  ///< number of the epoch, from 0
   Score training{};         ///< score over the epoch's batches, while the parameters move and with dropout
   Score validation{};       ///< score after the epoch, without dropout; NaN without a validation set
-  double seconds = 0;       ///< time from the first batch to the last validation, as far as the epoch ran
+  double seconds = 0;       ///< time of the batches and the validation, without the pause before a resume
   double validation_seconds = 0;
 };
 
@@ -63,7 +63,8 @@ struct TrainerOptions {
   /// The first scale of the loss in f16, where small gradients would become 0. It adapts (LossScale). Other types have
   /// no scale.
   double loss_scale = 0x1p16;
-  /// The training plan's options. The trainer sets mode, optimiser, clip_norm, accumulate_parameters, seed and share.
+  /// The training plan's options. The trainer sets mode, optimiser, clip_norm, loss_scale, accumulate_parameters, seed,
+  /// share, batch_offset and sync_batch_norm_ranks.
   Options plan = Options();  // not {}: g++ 12 would warn falsely of its destructor
 
   const Source* validation = nullptr;  ///< must outlive the trainer
@@ -118,10 +119,11 @@ class LAMINA_API Trainer {
   Trainer(Trainer&&) noexcept;
   Trainer& operator=(Trainer&&) noexcept;
 
-  /// Trains until `epochs` are complete, including those before a checkpoint, and returns all of them. Throws what
-  /// device, sources, callbacks and checkpoints throw, the last after the callback. After such an exception train() may
-  /// be called again, unless the device failed. Throws a plain Error if the training is lost: a loss is not finite (in
-  /// f16: no gradient is finite at the least loss scale), or a parameter is not finite when a checkpoint is written.
+  /// Trains until `epochs` are complete, including those of a checkpoint, and returns all of them. Throws what device,
+  /// sources, callbacks and checkpoints throw; an error of a checkpoint after the callback. After such an exception
+  /// train() may be called again, unless the device failed. Throws a plain Error if the training is lost: a loss is not
+  /// finite (in f16: gradients are not finite at the least loss scale), or a parameter or a running statistic is not
+  /// finite when a checkpoint is written.
   const std::vector<EpochResult>& train(int epochs);
 
   const std::vector<EpochResult>& epochs() const;  ///< the complete epochs
@@ -141,7 +143,7 @@ class LAMINA_API Trainer {
   std::unique_ptr<Body> body_;
 };
 
-/// The work that a trainer does together with the other ranks. A single rank does nothing here.
+/// The work that a trainer does together with the other ranks. A single rank only runs its plan.
 class LAMINA_API DataParallel {
  public:
   explicit DataParallel(Communicator*);  ///< null: a single rank
@@ -173,7 +175,8 @@ class LAMINA_API DataParallel {
   void write_once(const std::function<void()>& write) const;
 
  private:
-  /// Adds up over the ranks what the call before `call` left for it. `first` is the first call of the pass.
+  /// Adds up over the ranks the sums that the call before `call` left (StepProperties::cross_rank_sums). `first` is the
+  /// first call of the pass.
   void join(const Plan&, std::size_t first, std::size_t call);
 
   struct Bucket {

@@ -42,9 +42,9 @@ struct Raced {
 /// Times the candidates in turns (A B C, C B A, ...), so that a slow drift of the machine favours none. One round to
 /// warm up comes first. `time(i)` returns seconds, or nothing if the candidate cannot run, which then has no rounds.
 ///
-/// The first candidate stays, since it would be taken without a race. Any other leaves when it is clearly slower. Then
-/// its warm-up took over 10 ms and over four times the shortest, or, after three rounds or more, its whole interval is
-/// above twice the interval of the least median. After `fewest_samples` rounds the race ends if one candidate is left.
+/// The first candidate stays, since it would be taken without a race. Any other leaves when it is clearly slower: if
+/// its warm-up took over 10 ms and over four times the shortest, or, after three rounds or more, if its whole interval
+/// is above twice the interval of the least median. After `fewest_samples` rounds the race ends if only one is left.
 LAMINA_API std::vector<Raced> race(std::size_t candidates,
                                    const std::function<std::optional<double>(std::size_t)>& time,
                                    const RaceRules& = {});
@@ -103,7 +103,7 @@ LAMINA_API LayerTuning::Picked pick(const std::vector<LayerTuning::Candidate>&,
 
 struct TuningRules {
   RaceRules race{};
-  double longest_seconds = 1;          ///< longest run of an algorithm that is ten times as slow on one image
+  double longest_seconds = 1;          ///< longest run of an algorithm ten times as slow as the fastest on one image
   std::string rule{};                  ///< algorithm that counts as the rule's pick; empty: the backend's
   std::vector<std::string> further{};  ///< algorithms to try besides those that the backend lists
   bool even_alone = false;             ///< whether to measure where there is no choice
@@ -115,10 +115,10 @@ struct TuningRules {
 
 /// Times every algorithm that the backend knows for the pass of the unit and does not refuse under the choice's limits:
 /// in a buffer, on the same numbers, with the betas of the unit, between two marks of the device's timer. The other
-/// passes run as the choice says: by rule, or by name. An algorithm that does not fit into the memory takes no part;
-/// one that throws Unsupported or OutOfMemory while it runs is out, and so is one that throws DeviceError and leaves a
-/// device that works. For a batch, each algorithm runs on one image first. An algorithm that is ten times as slow
-/// there, and would take longer than the rules allow, does not run on the batch.
+/// passes run as the choice says: by rule, or by name. An algorithm that does not fit into the memory takes no part. An
+/// algorithm that throws Unsupported, UsageError or OutOfMemory while it runs is out, and also one that throws
+/// DeviceError if the device still works. For a batch, each algorithm runs on one image first. An algorithm that is ten
+/// times as slow there, and would take longer than the rules allow, does not run on the batch.
 LAMINA_API LayerTuning tune(Backend&, const Spec&, Pass, const Choice&, void* buffer, std::size_t buffer_bytes,
                             const TuningRules& = {});
 
@@ -126,8 +126,9 @@ LAMINA_API LayerTuning tune(Backend&, const Spec&, Pass, const Choice&, void* bu
 LAMINA_API std::vector<std::size_t> bytes_to_tune(Backend&, const Spec&, Pass, const Choice&);
 
 /// Looks at the results of a timed run, outside the timed part. Every run that is not short gets a look. A look
-/// disturbs a short run after it. So right after the first short run, others run and get looks until there were four
-/// looks, `looked` of them before; then the device is warmed up again. Later short runs get no look.
+/// disturbs a short run after it. So right after the first short run, untimed runs get looks until there are four
+/// looks, counting the `looked` before. Later short runs get no look. After the looks of a short run, and after the
+/// first look, the device is warmed up again.
 LAMINA_API void inspect_timed_run(Device&, int looked, double seconds, const std::function<void()>& run,
                                   const std::function<void()>& look);
 

@@ -47,7 +47,7 @@ struct PreparedWorkload {
   Graph graph;
   std::unique_ptr<Source> training, validation;  ///< lstm_text has no validation
   TrainerOptions options;                        ///< without a checkpoint and callbacks
-  std::string data;                              ///< the data: "MNIST", or "synthetic digits"
+  std::string data;                              ///< name of the data: "MNIST", or "synthetic glyphs"
   bool synthetic = true;
   /// What the best classifier of a synthetic set reaches on these validation samples. lstm_text has no validation
   /// samples: for it, this is the chain's loss on the training text, and the expected accuracy.

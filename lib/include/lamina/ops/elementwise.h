@@ -55,8 +55,8 @@ enum class Function : std::uint8_t {
   pow,           ///< (x) x^a: NaN for x below 0, unless a is whole
 };
 
-/// y = f(x) for each element. A NaN stays a NaN. At minus infinity a function that is x times a factor that goes to 0
-/// is 0. ShapeError: clip: a above b, a bound that is NaN or, if finite, beyond f32; hard_sigmoid, leaky_relu, elu,
+/// y = f(x) for each element. A NaN stays a NaN. At minus infinity, hard_swish, silu, gelu, gelu_tanh and mish are
+/// 0. ShapeError: clip: a above b, a bound that is NaN or, if finite, beyond f32; hard_sigmoid, leaky_relu, elu,
 /// celu, pow: a number that is not finite in f32; leaky_relu, elu: a or b below 0; celu: a not above 0; pow: a is 0.
 /// Howard and others: Searching for MobileNetV3, 2019, section 5.2 (hard_swish). Elfwing and others, 2017 (silu).
 /// Clevert and others, 2015 (elu). Klambauer and others, 2017 (SELU). Barron, 2017 (celu). Hendrycks, Gimpel: Gaussian
@@ -118,7 +118,7 @@ enum class ReduceBy : std::uint8_t { mean, sum, max };
 
 /// y = the mean, the sum or the maximum of x over the axes that are set. Each of them has extent 1 in y.
 /// Of a sum dx = dy; of a mean dx = dy / number of its elements. The gradient of a maximum goes to the first one in
-/// order of c, h, w, as in PyTorch's max(dim); its amax divides it among equal ones. A NaN counts as the maximum.
+/// order of c, h, w, as in PyTorch's max(dim); PyTorch's amax divides it among equal ones. A NaN counts as the maximum.
 /// ShapeError: no axis.
 struct Reduce {
   ReduceBy by;

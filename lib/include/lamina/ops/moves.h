@@ -42,10 +42,10 @@ struct Pad {
 ///     linear_aligned   offset 0, step (H - 1) / (to.h - 1): the corners of x and y coincide (align_corners)
 enum class ResizeBy : std::uint8_t { nearest, nearest_exact, linear, linear_aligned };
 
-/// y: N x C x to.h x to.w, from x as `by` says. dx[i] is the sum of dy times the weight that each has of x[i].
+/// y: N x C x to.h x to.w, from x as `by` says. dx[i] is the sum of all dy[j], each times the weight of x[i] in y[j].
 ///
 /// A step of 0 is H / to.h or W / to.w. PyTorch's is 1 / scale_factor where it is given a factor and not a size, which
-/// differs if H scale_factor is no whole number. Nearest modes round a position up within 2^-20 of a cell.
+/// differs if H scale_factor is no whole number. In nearest modes, a position at most 2^-20 below a cell is that cell.
 /// ShapeError: an extent below 1; a step that is negative or not finite in f32, or not 0 where corners are aligned.
 struct Resize {
   Size to;  ///< rows and columns of y
