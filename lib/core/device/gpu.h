@@ -1,6 +1,6 @@
 #pragma once
-// What the rest of this folder needs of GPUs: by the CUDA runtime (cuda_info.cpp), or always none (no_cuda.cpp).
-// Both have why_no_gpu(), too. And the speed of the processor's memory.
+// What the rest of this folder asks about GPUs. cuda_info.cpp answers by the CUDA runtime; in a build without CUDA,
+// no_cuda.cpp finds none. Both also define why_no_gpu(). The speed of the processor's memory is here, too.
 
 #include <functional>
 #include <string>
@@ -13,12 +13,12 @@ namespace lamina {
 std::vector<DeviceInfo> cuda_devices();       ///< never throws
 DeviceInfo cuda_device_info(int number);      ///< only with CUDA; throws DeviceError
 std::vector<LibraryVersion> cuda_versions();  ///< versions of driver and runtime; never throws
-std::string cuda_version_text(int version);   ///< "13.0" for 13000
+std::string cuda_version_text(int version);   ///< "13.0" for 13000; only with CUDA
 std::string cuda_bus_id(int number);          ///< "0000:3b:00.0"; only with CUDA; throws DeviceError
 DeviceRates measure_cuda(int number);         ///< throws DeviceError, OutOfMemory
 
 /// Copies and triads over blocks far larger than caches, on `threads` threads at once; the fastest of several runs.
-/// Both rates are 0 once `stop`, which any of the threads may call, is true.
+/// Any of the threads may call `stop`. Once it is true, a rate that is not measured yet is 0.
 DeviceRates measure_host(int threads, const std::function<bool()>& stop);
 
 /// Units of one multiprocessor: fp32 units, and fused multiply-adds per clock in tf32 and fp16 tensor units; 0:

@@ -13,13 +13,13 @@ namespace lamina {
 
 class InputFile {
  public:
-  /// Takes regular files only, because a pipe could wait for a writer. A Git LFS pointer or a page of HTML is named as
-  /// such.
+  /// Takes regular files only, because a pipe could wait for a writer. Refuses a Git LFS pointer and a page of HTML or
+  /// XML, which a failed download may leave, with a message that says so.
   explicit InputFile(const std::filesystem::path&);
 
   const std::string& name() const { return name_; }
   std::uint64_t bytes() const { return bytes_; }
-  std::string_view start() const { return start_; }  ///< its first 256 bytes, or all
+  std::string_view start() const { return start_; }  ///< first 256 bytes, or all of a shorter file
 
   void read(std::span<std::byte> to);
   void skip(std::uint64_t bytes);

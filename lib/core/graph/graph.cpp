@@ -142,8 +142,8 @@ struct Slots {
     return node.name + "." + std::string((are_parameters ? parameter_names : state_names)(node.op)[slot.index]);
   }
 
-  /// Whether those of a node can be shared: of states, only running statistics of batch norms can. A dropout counts its
-  /// own steps, and other states are constants.
+  /// Whether the parameters (or states) of a node can be shared. Of all states, only running statistics of batch norms
+  /// can. A dropout counts its own steps, and other states are constants.
   bool sharable(const Node& node) const { return are_parameters || std::holds_alternative<BatchNorm>(node.op); }
 
   std::vector<Slot> all() const {
@@ -153,7 +153,7 @@ struct Slots {
     return all;
   }
 
-  /// The names of those that can be shared, or the place of the one of this name; node -1: there is none.
+  /// The names of the parameters (or states) that can be shared; the slot that has one of these names, or node -1.
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const Slot& slot : all())

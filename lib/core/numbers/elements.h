@@ -22,7 +22,7 @@ Word from_little_endian(const std::byte* from) {
   return word;
 }
 
-/// Writes one.
+/// Writes a word in little-endian order on any host.
 template <class Word>
 void to_little_endian(std::byte* to, Word word) {
   if constexpr (std::endian::native == std::endian::little) {

@@ -33,7 +33,7 @@ std::uint16_t narrow(float value) {
   if constexpr (Type == DType::bf16) {
     word = magnitude > 0x7f800000U ? magnitude >> 16 | 0x40 : word;
   } else {
-    word = std::min(word - (112U << 10), 0x7c00U);  // for exponents of f32 below those of f16
+    word = std::min(word - (112U << 10), 0x7c00U);  // f16's exponent is smaller by 112; too large: infinity
     // Subnormal numbers: 0.5 has a last bit of 2^-24, as they have, so the addition rounds correctly.
     const auto sum = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F);
     word = magnitude < 0x38800000U ? sum - 0x3f000000U : word;

@@ -237,7 +237,7 @@ void Plan::set_updates(std::uint64_t now) { body().updates = now; }
 void Plan::scale_loss(double share) {
   Device& device = body().backend->device();
   void* const to = output_gradient().data;
-  float pair[] = {1, 0};                                                     // the gradients of a loss and its score
+  float pair[] = {1, 0};                                                     // the gradients of loss and accuracy
   if (share == 1) return device.copy(to, body().loss_scale(), sizeof pair);  // as LossScale begins
   pair[0] = static_cast<float>(share * loss_scale().scale);
   device.upload(to, pair, sizeof pair);

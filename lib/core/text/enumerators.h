@@ -1,5 +1,5 @@
 #pragma once
-// Enumerators from callers, and their names: one out of range is an error.
+// Checks of enumerators that callers give, and their names. An enumerator out of range is an error.
 
 #include <cstddef>
 #include <initializer_list>

@@ -1,5 +1,5 @@
 #pragma once
-// A concept for a function of several types: one body for all of them.
+// A concept: the type is one of several. With it, one function body serves all of them.
 
 #include <concepts>
 

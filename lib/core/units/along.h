@@ -7,8 +7,9 @@
 
 namespace lamina {
 
-/// An image in n, c, h, w order as repeats x outer x cells x inner elements, the last ones adjacent. For each of outer
-/// x inner, an op makes one number of the cells of all repeats (Reduce), or a number of each cell (Softmax).
+/// An image in c, h, w order, seen as repeats x outer x cells x inner elements, where inner elements are adjacent. For
+/// each pair of an outer and an inner index, Reduce makes one number of the cells of all repeats, and Softmax makes a
+/// number of each cell.
 struct AxisCells {
   int repeats, outer, cells, inner;
 };

@@ -29,7 +29,7 @@ inline constexpr std::array<BinaryRow, 6> binary_rows{{
     {"minimum", {2, 2}},
 }};
 
-/// Throws std::out_of_range for what is no enumerator.
+/// Throws std::out_of_range for an invalid enumerator.
 inline const BinaryRow& row_of(BinaryFunction function) { return binary_rows.at(static_cast<std::size_t>(function)); }
 
 /// Whether the gradient of input `of` reads the input `which`.

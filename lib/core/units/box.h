@@ -1,5 +1,5 @@
 #pragma once
-// Axes of images, and parts of images: of a Slice, of an input of a Concat, of what a Pad encloses.
+// Axes of images, and parts of images: what a Slice takes, an input of a Concat inside y, the image inside a Pad.
 
 #include <array>
 #include <cstdint>
@@ -14,7 +14,7 @@ int& extent_of(Shape&, Axis);
 std::string_view axis_name(Axis);  ///< "channels"
 
 /// Where the elements of a part lie in a whole image. Element i of an axis of the part is element first + i step of
-/// that axis of the whole. The innermost axis is last. Axes that one step crosses are joined to one.
+/// that axis of the whole. The innermost axis is last. Neighbouring axes with one common step are joined into one axis.
 struct Box {
   struct Along {
     std::int64_t part, whole, first, step;

@@ -38,7 +38,7 @@ inline constexpr std::array<FunctionRow, 18> function_rows{{
     {"pow", true, 1, 3},  // a x^(a - 1) dy
 }};
 
-/// Throws std::out_of_range for what is no enumerator.
+/// Throws std::out_of_range for an invalid enumerator.
 inline const FunctionRow& row_of(Function function) { return function_rows.at(static_cast<std::size_t>(function)); }
 
 }  // namespace lamina

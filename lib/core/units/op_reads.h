@@ -12,7 +12,7 @@ struct OpReads {
     none,
     first,
     all,
-    others,  ///< the other of two inputs, for the gradient of one
+    others,  ///< for the gradient of one of two inputs, the other input
   };
   Inputs x = Inputs::none;
   bool y = false;
@@ -27,8 +27,7 @@ Shape forward_reads(const Op&, const Shape& x, const Shape& y);
 /// The part of a parameter that forward reads. For an embedding's table it is a row for each id.
 Shape forward_reads_parameter(const Op&, const std::vector<Shape>& x, Shape parameter);
 
-/// The part of dy that the gradient of an input of shape `x` needs. For a value padded by a number it is the part
-/// inside.
+/// The part of dy that the gradient of an input of shape `x` needs. For a Pad by value it is the part inside.
 Shape backward_reads_dy(const Op&, const Shape& x, const Shape& y);
 
 }  // namespace lamina

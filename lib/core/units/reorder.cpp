@@ -1,4 +1,4 @@
-// The usual orders of a Reorder, and the copies that any is made of.
+// The usual orders of a Reorder, and the copies that a Reorder is made of.
 
 #include "reorder.h"
 

@@ -33,7 +33,7 @@ inline std::size_t workspace_bytes(const Lowered& lowered, std::optional<Pass> p
   return most;
 }
 
-/// Requests from `memory` every tensor and then every block of the unit, each once, in a fixed order. It has
+/// Requests from `memory` every tensor and then every block of the unit, each once, in a fixed order. `memory` has
 ///   Tensor tensor(Operand, std::size_t i, const TensorSpec&, std::int64_t pitch)
 ///   void* block(Block, std::size_t bytes)
 /// Gradients that the unit does not want are null, and not requested.

@@ -65,7 +65,7 @@ inline Event make_mark() {
   return Event(event);
 }
 
-/// Page-locked memory of the host, for copies that run beside it.
+/// Page-locked memory of the host, for copies that run beside the host's work.
 inline HostMemory make_host_memory(std::size_t bytes) {
   void* data = nullptr;
   LAMINA_CUDART(cudaMallocHost(&data, bytes));

@@ -11,10 +11,10 @@ namespace lamina {
 /// One GPU as the library sees it. Several may exist at once; the library stays open until the process ends.
 class Nvml {
  public:
-  static constexpr const char* usual_library = "libnvidia-ml.so.1";  ///< the driver's, by name
+  static constexpr const char* usual_library = "libnvidia-ml.so.1";  ///< name of the library that the driver installs
 
-  /// Opens the library, and the GPU at this bus address ("0000:3b:00.0", as from cudaDeviceGetPCIBusId). Its GPU
-  /// numbers would not do: they ignore CUDA_VISIBLE_DEVICES. Never throws: every state names the failures in `missing`.
+  /// Opens the library, and the GPU at this bus address ("0000:3b:00.0", as from cudaDeviceGetPCIBusId). The library's
+  /// GPU numbers would not do: they ignore CUDA_VISIBLE_DEVICES. Never throws: read() names the failures in `missing`.
   explicit Nvml(const std::string& pci_bus_id, const std::string& library = usual_library);
 
   /// Never throws. By NVIDIA's reference the power is an average over the last second on GPUs from Ampere on, except

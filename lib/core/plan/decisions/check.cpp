@@ -126,7 +126,7 @@ void check_gradients_exist(const Nodes& nodes) {
                        " is read only as labels or ids, which have no gradient, so its parameters cannot be trained");
 }
 
-/// Refuses sizes beyond any machine. They are summed in 64 bits, far below the limit of that type.
+/// Refuses sizes beyond any machine, so that the sums of sizes that follow cannot exceed 64 bits.
 void check_bytes(const Nodes& nodes, const Options& options) {
   double elements = 0;
   for (const NodeId node : nodes.ids()) elements += static_cast<double>(nodes[node].shape.count());

@@ -18,8 +18,8 @@ Units fuse(const Nodes&, const Backend&, const Options&);
 /// all.
 void set_betas(Units&, const Nodes&);
 
-/// betas: which units take over the mask of the ReLU before them. The caller cannot read such a gradient of a ReLU's
-/// value, so with Options::keep_values there is none.
+/// betas: which units take over the mask of the ReLU before them. With Options::keep_values no unit does: the caller
+/// may then read the gradient of the ReLU's value, which must not be masked.
 void set_masks(Units&, const Backend&, const Options&);
 
 /// views: which values and gradients are parts of others (Concat, Slice). A value is a part of at most one other. Every
@@ -45,7 +45,7 @@ Lifetimes make_lifetimes(const Units&, const Nodes&, const Options&);
 /// aliases: which values and gradients share memory.
 Aliases make_aliases(const Units&, const Lifetimes&, const Nodes&, const Options&);
 
-/// place: the offset of everything in one of the plan's buffers, and the sizes of these.
+/// place: the offset of every tensor and block in one of the plan's buffers, and the sizes of the buffers.
 void place(PlanLayout&, const Nodes&, const Options&);
 
 }  // namespace lamina::planner

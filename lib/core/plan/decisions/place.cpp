@@ -1,4 +1,4 @@
-// The offset of everything in one of the plan's buffers, and the sizes of these.
+// The offset of every tensor and block in one of the plan's buffers, and the sizes of the buffers.
 
 #include <algorithm>
 #include <initializer_list>
