@@ -8,8 +8,8 @@
 //     trainer/seconds           of the present epoch; then of each complete epoch: the whole, its validation
 //     trainer/steps/<state>     a dropout's step: its high and its low 32 bits
 //     trainer/optimiser/<name>  the optimiser's state
-//     trainer/loss_scale        in f16: the scale; and the updates that were not skipped: since it changed, in all
-//     trainer/scaled_updates
+//     trainer/loss_scale        in f16: the loss scale
+//     trainer/scaled_updates    in f16: the updates that were not skipped, since the scale changed and in all
 //     trainer/checksum          of all the others: its high and its low 32 bits; older files have none
 
 #include "checkpoint.h"
@@ -56,7 +56,7 @@ class Entries {
  public:
   Entries(TensorFile file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
 
-  /// Its numbers, as many as are wanted, or any number of them.
+  /// The numbers of an entry. With a `count`, throws FileError unless there are so many.
   std::vector<double> take(const std::string& entry, std::optional<std::size_t> count = {}) {
     const auto found = file_.find(entry);
     if (found == file_.end())

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double keras_clip = 1e-7;
 
-/// What a network follows from.
+/// What determines a network.
 struct Wanted {
   const WorkloadOptions& options;
   std::string_view name;
@@ -100,7 +100,7 @@ Graph text_network(const Wanted& its) {
 
 // ---- Data -----------------------------------------------------------------------------------------------------------
 
-/// What `read` finds in the folder of the options, or glyphs.
+/// The sets that `read` finds in the folder of the options. Without a folder, synthetic glyphs.
 Data images(const WorkloadOptions& options, const std::string& name,
             ImageSet (*read)(const std::filesystem::path&, Part), const GlyphOptions& kind, std::int64_t train,
             const ImageOptions& augmentation) {

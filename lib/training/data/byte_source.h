@@ -29,7 +29,7 @@ class ByteSource {
 
   /// Fills `to`. `what` names the bytes in the error of a file that ends too early.
   void read(std::span<std::uint8_t> to, const char* what);
-  /// A number of whole bytes, the lowest first or the highest first.
+  /// Reads a number in the given byte order.
   template <class Number>
   Number read_number(const char* what, std::endian order = std::endian::little) {
     std::array<std::uint8_t, sizeof(Number)> bytes;

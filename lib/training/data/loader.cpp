@@ -1,4 +1,5 @@
-// Batches prepared ahead by threads, which take them in order into a ring of slots.
+// Batches prepared ahead by threads. Each thread takes the next batch that no thread has taken, and fills a slot of a
+// ring with it.
 
 #include <algorithm>
 #include <atomic>

@@ -14,7 +14,7 @@ namespace lamina {
 void check(const ImageSet&, const std::string& what);
 void check(const IdSet&, const std::string& what);
 
-/// "image 3 has the label 7, which is not below 5" of the first label that is not below `classes`; empty if all are.
+/// "image 3 has the label 7, which is not below 5" about the first label not below `classes`; empty if all are below.
 std::string wrong_label(std::span<const std::uint8_t> labels, int classes, const char* sample);
 
 /// folder/name, or folder/name.gz if only that exists; an empty path if neither does.
