@@ -27,8 +27,9 @@ using Json = nlohmann::ordered_json;
 /// The entries of a file, each by the text of its key.
 using ChoiceEntries = std::map<std::string, ChoiceCache::Entry>;
 
-/// Held by one process at a time, and leaves no file behind. On a file system without locks it does nothing: if two
-/// processes then save at once, the choices of one may be lost, and are measured again later.
+/// A lock of the file's folder. One process at a time holds it, and no lock file is made. On a file system without
+/// locks it does nothing: if two processes then save at once, the choices of one may be lost, and are measured again
+/// later.
 class FolderLock {
  public:
   explicit FolderLock(const fs::path& file) {

@@ -51,7 +51,7 @@ void fill(Device& device, const Tensor& to, std::span<const double> numbers) {
 }
 
 /// Fills every tensor of the unit, gaps included: with normal numbers, and running variances with positive ones.
-/// Zeros, old contents or what becomes NaN could take another time.
+/// With zeros, old contents or numbers that become NaN, a run could take another time.
 void draw_numbers(Device& device, const Spec& spec, void* buffer) {
   const Args unit = bind_in_buffer(spec, {}, buffer).args;
   std::vector<double> numbers(1 << 16);
@@ -166,7 +166,7 @@ class PassTuner {
     return choice;
   }
 
-  /// A candidate that is clearly slower on one image, and would take too long on the batch, has no other run.
+  /// A candidate that is clearly slower on one image, and would take too long on the batch, gets no other run.
   void try_one_image() {
     const Spec one_image = for_one_image(tuning_.spec);
     std::vector<Lowered> lowered(tuning_.candidates.size());
@@ -182,7 +182,7 @@ class PassTuner {
     };
     draw_numbers(device_, one_image, buffer_);
     for (std::size_t i = 0; i < lowered.size(); ++i) {
-      Candidate ignored;  // what cannot run on one image shows on the batch
+      Candidate ignored;  // a candidate that cannot run at all also fails on the batch, where the reason is kept
       if (tuning_.candidates[i].refused.empty()) attempt(ignored, [&] { one_run(i); });
     }
     for (std::size_t i = 0; i < lowered.size(); ++i) {
@@ -238,7 +238,7 @@ class PassTuner {
   }
 
   /// The device's seconds without launches, which would rank small units by their number of calls. A GPU's caches are
-  /// emptied as other layers do it in a pass: by a write to what no candidate needs of the lent memory.
+  /// emptied, as other layers of a pass would do, by a write to the part of the lent memory that no candidate needs.
   double timed(const Lowered& lowered, const Args& args) {
     if (pass_ == Pass::forward) lamina::run(lowered, args, Pass::prepare);  // backward passes: done in prepare()
     const std::size_t rest = std::min(buffer_bytes_ - most_bytes_, twice_a_cache);
