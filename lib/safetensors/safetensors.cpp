@@ -62,8 +62,8 @@ class HeaderReader {
 
   explicit HeaderReader(const std::string& file) : file_(file) {}
 
-  /// Called for each part of the header. Returns whether the parser keeps it: of a document tree nothing but open
-  /// objects and arrays, so that it neither merges keys silently nor grows with a hostile file.
+  /// Called for each part of the header. Returns whether the parser keeps the part in its document tree. Only open
+  /// objects and arrays are kept, so that keys are not merged silently and a hostile file does not make the tree grow.
   bool operator()(int depth, Event event, const Json& value) {
     if (event == Event::key) {
       take_key(depth, value.get_ref<const std::string&>());
