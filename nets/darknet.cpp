@@ -1,6 +1,6 @@
 // Darknet-53: YOLOv3: An Incremental Improvement, Redmon and Farhadi 2018, table 1, as in pjreddie/darknet,
-// cfg/darknet53.cfg. Each convolution but the classifier has no bias and is followed by batch norm and a leaky ReLU of
-// slope 0.1. Names and extents are those of timm's darknet53, whose slope is 0.01.
+// cfg/darknet53.cfg. Each convolution except the classifier has no bias and is followed by batch norm and a leaky ReLU
+// of slope 0.1. Names and extents are those of timm's darknet53, whose slope is 0.01.
 
 #include <array>
 

@@ -1,6 +1,7 @@
 // EfficientNet: Rethinking Model Scaling for Convolutional Neural Networks, Tan and Le 2019, table 1 (B0), as in
 // torchvision 0.29, efficientnet_b0, without its stochastic depth, which the paper's table does not have. Each
-// convolution but the last of a block is followed by batch norm and SiLU. torchvision's weights fit.
+// convolution is followed by batch norm and SiLU, but the last of a block by batch norm alone. torchvision's weights
+// fit.
 
 #include <algorithm>
 #include <array>

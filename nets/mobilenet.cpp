@@ -1,6 +1,6 @@
 // MobileNetV2: Inverted Residuals and Linear Bottlenecks, Sandler et al. 2018, table 2, as in torchvision 0.29,
-// mobilenet_v2. Each convolution but the last of a block is followed by batch norm and ReLU6. No convolution has a
-// bias. torchvision's weights fit.
+// mobilenet_v2. Each convolution is followed by batch norm and ReLU6, but the last of a block by batch norm alone. No
+// convolution has a bias. torchvision's weights fit.
 
 #include <array>
 

@@ -11,9 +11,9 @@ struct Place {
   std::int64_t outer = 1;
 };
 
-/// The axis with the outermost factor of the graph's value if the batch divides it, else the first axis of the
-/// batch's extent. A batch of 1 cannot be seen: it may be at every axis of one element, and without such an axis before
-/// every axis.
+/// The places where the batch may be. For a batch above 1 it is the axis with the outermost factor of the graph's value
+/// if the batch divides that factor, else the first axis whose extent is the batch. A batch of 1 does not show in the
+/// extents: it may be any axis of one element or, if there is none, come before any axis.
 std::vector<Place> places_of_batch(const DynamicValue& x, std::int64_t batch) {
   const std::int64_t all = *element_count(extents(x.view));
   std::vector<Place> ones, every, equal;

@@ -49,7 +49,7 @@ Extents dense_strides(const Extents& extents) {
   return strides;
 }
 
-/// A constant, read with the extents `of`, under those that it is broadcast to.
+/// A constant, seen with the extents `of`, broadcast to the extents `result`.
 Constant spread(const NodeContext& node, const Constant& x, const Extents& of, const Extents& result) {
   const Extents own = dense_strides(of);
   Extents strides(result.size(), 0);
@@ -214,7 +214,8 @@ Constant pairwise(const NodeContext& node, const Constant& a, const Constant& b,
   return y;
 }
 
-/// The function of two operands, then of the result and the next one; with `least` 1, of one operand that operand.
+/// Applies the function to the first two operands, then to the result and the next operand, and so on. With `least` 1
+/// there may be a single operand, which is then the result.
 Function join(OfTwo of, std::size_t least = 2) {
   return [of, least](const NodeContext& node) {
     if (node.inputs() == 1 && least == 1) return identity(node);

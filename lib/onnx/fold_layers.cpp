@@ -11,8 +11,8 @@
 namespace lamina::onnx {
 namespace {
 
-/// A number in another type: floating ones round to nearest; a whole one keeps its low bits, and one that was floating
-/// is cut to whole and then to the range of the type. ONNX leaves that range open.
+/// A number in another type. To a floating point type, it is rounded to nearest. To an integer type, an integer keeps
+/// its low bits; a floating point number is truncated, then limited to the range of the type, as ONNX leaves open.
 double number_as(double value, ElementType from, ElementType to) {
   if (to == ElementType::f64) return value;
   if (to == ElementType::f32) return static_cast<float>(value);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t oldest_opset = 6, newest_opset = 27;
 
-/// Nothing, or a note.
+/// A note if batch norms may have been folded, or nothing.
 std::vector<std::string> note_of_norms(const Graph& graph) {
   const auto has_bias = [](const Node& node) {
     const auto* conv = std::get_if<Conv>(&node.op);
@@ -26,7 +26,7 @@ std::vector<std::string> note_of_norms(const Graph& graph) {
           "docs/onnx.md shows the export that keeps them"};
 }
 
-/// Nothing, or a note on these initializers.
+/// A note on these initializers, or nothing if there are none.
 std::vector<std::string> note_of(const std::set<std::string_view>& names, const std::string& what) {
   if (names.empty()) return {};
   const std::string others = names.size() > 1 ? " and " + std::to_string(names.size() - 1) + " more" : "";

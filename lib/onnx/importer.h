@@ -86,7 +86,7 @@ class Importer {
   AxisLabels labels_for_operand(const NodeMessage&, std::size_t operand, std::size_t rank, int depth);
   Known* known(std::string_view value);
   void materialise_padding(DynamicValue&);
-  void materialise(DynamicValue&, unsigned kept);       ///< appends what is pending, but for `kept`
+  void materialise(DynamicValue&, unsigned kept);       ///< appends all that is pending, except the kinds in `kept`
   const Constant* constant_of(std::string_view value);  ///< null unless the value is a constant
   bool has_parameters(int node);                        ///< whether a node of the graph or an ancestor has parameters
   std::string free_name(const std::string&);

@@ -21,7 +21,7 @@ struct Range {
   std::int64_t first, count, step;
 };
 
-/// Whether a file's number is one that it may have rounded to f32.
+/// Whether a number of the file is `exact`, perhaps rounded to f32.
 bool is_about(double number, double exact);
 
 /// Thrown where a node asks for a value that is unknown.
@@ -46,7 +46,7 @@ class NodeContext : public Attributes {
   bool is_constant(std::size_t input) const;
   bool all_constant() const;
   const Constant& constant(std::size_t input, std::string_view what = "its input") const;  ///< Refusal if it is dynamic
-  /// A computed value; Refusal if it is a constant. What is pending is appended before, but for `kept`.
+  /// A computed value; Refusal if it is a constant. First appends all that is pending, except the kinds in `kept`.
   const DynamicValue& dynamic(std::size_t input, unsigned kept = 0) const;
   const DynamicValue& padded(std::size_t input) const {
     return dynamic(input, keep::padding | keep::recurrent | keep::expanded);
@@ -72,20 +72,21 @@ class NodeContext : public Attributes {
   void inline_graph(std::string_view attribute);    ///< the results are those of a graph without inputs
   /// Extents that a Reshape asks for, with the file's batch among them replaced where the options replace it.
   Extents with_batch(const DynamicValue&, const Extents& wanted) const;
-  /// The constant that an Expand to extents of running values expands: one image if the constant has the file's batch
-  /// and its images are equal.
+  /// For an Expand to extents that come from computed values: the constant to expand. It is one image of the constant
+  /// if that has the file's batch and equal images.
   Constant one_image(const Constant&, const Extents& wanted) const;
 
   /// Appends a node of the graph under a name that is free.
   Value append(const Op&, const std::vector<Value>&, const std::string& name);
-  /// As append(), for an op of one input without parameters and state. Returns an equal op of it if there is one.
+  /// As append(), for an op of one input without parameters and state. If an equal op reads the input already, returns
+  /// the value of that op.
   Value append_once(const Op&, Value, const std::string& name);
-  /// Gives a parameter of the node that makes the value its numbers. It becomes the parameter of an earlier node if
-  /// both are one, and is fixed if it has no source or does not train.
+  /// Sets the numbers of a parameter of the node that makes the value. The parameter is shared with an earlier node if
+  /// both are one parameter of the model. It is fixed if it has no source or does not train.
   void weights(Value, std::string_view parameter, Extents, std::vector<double>, ElementType, const WeightSource&);
   std::string_view input_name(std::size_t input) const { return node().inputs[input]; }
-  /// Whether the constant of a node's arithmetic trains. If the file does not say what parameters are, a constant of
-  /// PyTorch's trains behind other parameters.
+  /// Whether the constant of a node's arithmetic trains. If the file does not state its parameters, a constant in a
+  /// file of PyTorch trains only if x depends on other parameters.
   bool learns(const Constant&, const DynamicValue& x) const;
   /// Notes an initializer that trains without the file saying so, or that may be a parameter and does not train.
   void note(std::string_view initializer, bool trains);
@@ -100,7 +101,7 @@ class NodeContext : public Attributes {
     const Constant* constant;
     std::size_t at;
   };
-  std::optional<Arithmetic> next_arithmetic() const;  ///< the only reader of the result, if it is one
+  std::optional<Arithmetic> next_arithmetic() const;  ///< the only reader of the result, if it is such a node
   /// The index that the only reader of the result takes along this axis, if it is a Gather of one index.
   std::optional<std::int64_t> next_index(std::size_t along, std::size_t rank) const;
   /// The LSTM or GRU that made the value, if the value has all of its steps.
@@ -121,7 +122,7 @@ class NodeContext : public Attributes {
   bool fuse_chain(std::initializer_list<Link>);
   std::vector<NodeContext> siblings(std::size_t input) const;  ///< other nodes that read an input and are not done
 
-  /// Appends an op Pad for its padding.
+  /// Appends an op Pad for the pending padding of x.
   void append_padding(DynamicValue& x) { importer_->materialise_padding(x); }
 
  private:

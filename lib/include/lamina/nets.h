@@ -33,7 +33,7 @@ struct Info {
   int image;                ///< rows and columns of its original input
   int smallest_image;       ///< least rows and columns; below it, build throws ShapeError
   int channels;             ///< channels of the image
-  int classes;              ///< channels of the output: for every pixel if it is an image
+  int classes;              ///< channels of the output, which may be an image
   Protocol protocol;
 };
 

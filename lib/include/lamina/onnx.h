@@ -99,8 +99,9 @@ LAMINA_API std::vector<OnnxOpenExtent> onnx_open_extents(const std::filesystem::
 /// appears whole or not at all.
 ///
 /// Throws Unsupported, naming every such node, for ops that are not written (losses, Embedding, Recurrent of ids or
-/// with hard gates, an even Lrn), UsageError for weights that are missing or of another size, FileError for a number
-/// beyond f32, a model beyond 2 GB, a full disk.
+/// with hard gates, an even Lrn, a Resize whose steps do not give its size), and for an LSTM and a GRU that share a
+/// parameter. Throws UsageError for weights that are missing or of another size, FileError for a number beyond f32, a
+/// model beyond 2 GB, a full disk.
 LAMINA_API void write_onnx(const std::filesystem::path&, const Graph&, const TensorFile& weights);
 
 /// to_graph gives numbers in the file's order as dense n, c, h, w, for `upload`. from_graph gives the numbers of

@@ -57,7 +57,7 @@ bool all_are(const std::vector<Number>& list, Number number) {
 /// The nearest whole number, limited to +-2^62; 0 for a NaN.
 std::int64_t to_integer(double);
 
-/// The numbers of a tensor of the file `model`. External data is looked for beside it alone. `what` begins the
+/// The numbers of a tensor of the file `model`. External data must be in the folder of `model`. `what` begins the
 /// messages. Throws FileError: a type without numbers, extents that do not match the data, data outside its file, a
 /// location outside the folder. Memory is in proportion to the data that is there.
 Constant read_constant(const TensorMessage&, const std::filesystem::path& model, const std::string& what);

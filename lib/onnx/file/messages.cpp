@@ -1,4 +1,4 @@
-// Decoding of ONNX's messages. A field of an unexpected wire type counts as unknown and is skipped, as protobuf has it.
+// Decoding of ONNX's messages. A field of an unexpected wire type counts as unknown and is skipped, as in protobuf.
 
 #include "messages.h"
 

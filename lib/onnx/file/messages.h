@@ -1,6 +1,6 @@
 #pragma once
 // The messages of an ONNX file as plain structs: what onnx.proto names and this reader needs. Text and raw numbers are
-// views of the file's bytes, which must outlive them. Nothing is checked here but the form of the messages.
+// views of the file's bytes, which must outlive them. Only the form of the messages is checked here.
 
 #include <cstdint>
 #include <optional>
@@ -82,7 +82,7 @@ struct GraphMessage {
 
 /// ModelProto.
 struct ModelMessage {
-  std::optional<std::int64_t> opset;  ///< the default domain's
+  std::optional<std::int64_t> opset;  ///< opset of the default domain
   std::string_view producer;          ///< the program that wrote the file
   std::optional<GraphMessage> graph;
 };
@@ -99,7 +99,8 @@ struct AttributeValue {
   std::vector<std::string_view> texts;
 };
 
-/// Both throw FileError, starting with `file`: for a field that exceeds its message, or a number that is too long.
+/// Both throw FileError, starting with `file`, for a field that exceeds its message, a number that is too long, or more
+/// parts than the memory limit allows.
 ModelMessage decode_model(std::string_view bytes, const std::string& file);
 AttributeValue decode_attribute(const AttributeMessage&, const std::string& file);
 

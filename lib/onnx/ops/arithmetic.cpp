@@ -38,8 +38,8 @@ DynamicValue unexpanded(DynamicValue x, std::size_t rank) {
   return x;
 }
 
-/// Labels under which each axis of y is that of both values, or of one where the other has one element; nothing if
-/// there are none. Labels whose order both values are in are preferred.
+/// Labels under which both values broadcast to y along each axis of the graph; nothing if there are none. Labels that
+/// fit the order of both values in memory are preferred.
 std::optional<AxisLabels> labels_of(const DynamicValue& a, const DynamicValue& b, const Extents& y) {
   const std::size_t rank = y.size();
   std::vector<AxisLabels> all = {usual_labels(rank), channels_last(rank)};
@@ -143,7 +143,7 @@ bool is_trainable(const NodeContext& context, const DynamicValue& x, const NodeC
           elements_by_channel(context, x, aligned(node.node, context.opset(), its.extents, x.view.size())));
 }
 
-/// A sum of values that are kept alike is one op.
+/// A sum of values of one shape, and with their axes in one order, is a single op.
 void import_sum(NodeContext& context) {
   const DynamicValue& first = context.spread(0);
   std::vector<Value> operands;
@@ -249,7 +249,7 @@ void import_prelu(NodeContext& context) {
   std::vector<double> weight;
   for (std::int64_t c = 0; c < slope.count(); ++c) weight.push_back(slope.at((*elements)[static_cast<std::size_t>(c)]));
   WeightSource source;
-  // An Unsqueeze for each use is between it and the slopes.
+  // Exporters write an Unsqueeze for each use between the slopes and the node.
   if (slope.origin != Origin::number) source.value = slope.source.empty() ? context.input_name(1) : slope.source;
   const Value y = context.result_of(PRelu{.by_channel = slope.count() > 1}, x);
   context.weights(y, "weight", {slope.count()}, std::move(weight), slope.type, source);

@@ -55,7 +55,7 @@ bool takes_last_layer(NodeContext& context, std::size_t along, std::size_t rank)
   return true;
 }
 
-/// How values are joined along an axis: how far apart its elements are in each of them, and the view of the result.
+/// How values are joined along an axis: the stride of the axis in each value, and the view of the result.
 struct Joint {
   std::int64_t stride;
   View view;

@@ -1,5 +1,5 @@
-// Conv and ConvTranspose. If pads of a Conv differ at the two ends, an op Pad comes before it; those of a ConvTranspose
-// are pads of the smaller end and an output_pad.
+// Conv and ConvTranspose. If pads of a Conv differ at the two ends, an op Pad comes before it. If pads of a
+// ConvTranspose differ, the op has the front pad at both ends, and an output_pad.
 
 #include "windows.h"
 

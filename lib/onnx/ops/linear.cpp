@@ -8,7 +8,7 @@
 namespace lamina::onnx {
 namespace {
 
-/// A product with a matrix of a row for each input and a column for each output, or `transposed`.
+/// A product with a matrix. The matrix has a row for each input and a column for each output, or is `transposed`.
 struct Product {
   const Constant& w;
   bool transposed;

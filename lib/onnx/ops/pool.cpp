@@ -150,7 +150,7 @@ void import_global_pool(NodeContext& context) {
   context.result(reduce(context, whole_axes(context, x, over, false), over, by, context.name(), true));
 }
 
-/// A mean, a sum or a maximum, or a sum of a function of each element, of which ReduceL2 is the root.
+/// A mean, a sum or a maximum, or a sum of a function of each element. ReduceL2 is the root of such a sum.
 void import_reduce(NodeContext& context) {
   const std::string_view op = context.node().op_type;
   const DynamicValue& x = context.dynamic(0);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double nearly = 1e-6;  // of a cell: what f32 loses in a factor or position
 
-/// An axis of the image: its extents in x and y, and the node's factor. The step is 0 if the factor is that of extents.
+/// An axis of the image: its extents in x and y, and the node's factor. The step is 0 if the factor is to / from.
 struct Along {
   int from = 1, to = 1;
   double factor = 1;

@@ -8,8 +8,8 @@
 namespace lamina::onnx {
 namespace {
 
-/// Appends a Reorder if a Reshape has joined parts of axes that do not follow each other in memory, as in a channel
-/// shuffle, among three or four axes.
+/// Appends a Reorder to a value of three or four axes if a Reshape has joined parts of axes that do not follow each
+/// other in memory, as in a channel shuffle.
 void reorder_joined(NodeContext& context, DynamicValue& x) {
   const auto is_joined = [](const Axis& axis) { return axis.size() > 1; };
   if (x.view.size() < 3 || x.view.size() > 4 || x.view[0] != axis(x.value.shape().n, x.value.shape().image()) ||
@@ -112,7 +112,7 @@ void import_blocks(NodeContext& context) {
   context.result(in_order(context, y, "nchw", context.name()));
 }
 
-/// With what a Pad of this mode fills.
+/// The cells that a Pad of this mode adds.
 PadBy filling(const NodeContext& context, const std::string& mode) {
   const std::map<std::string_view, PadBy> modes = {
       {"constant", PadBy::value}, {"edge", PadBy::edge}, {"reflect", PadBy::reflect}, {"wrap", PadBy::wrap}};

@@ -37,10 +37,11 @@ struct WeightUse {
 
 /// The uses so far. A file does not state which uses share a parameter. The rules:
 ///
-/// - Uses with equal numbers of one origin share it. But exporters write equal parameters only once, as PyTorch's do
-///   with the scales of new batch norms. So if all numbers are alike, both uses must read the same value of the file.
-/// - If the traced calls of both nodes are known, they must share an operand. Numbers may then be alike.
-/// - A use and a transposed use of equal numbers share it: exporters that fold a tied weight's transpose write both.
+/// - Uses with the same numbers and one origin share it. But exporters write equal parameters only once, as PyTorch's
+///   do with the scales of new batch norms. So if all numbers of a use are equal, both uses must read the same value of
+///   the file.
+/// - If the traced calls of both nodes are known, they must share an operand. All numbers of a use may then be equal.
+/// - A use and a transposed use of the same numbers share it: exporters that fold a tied weight's transpose write both.
 class SharedWeights {
  public:
   /// The name of an earlier use of the same parameter, whose numbers are in `weights`; empty: this is the first.

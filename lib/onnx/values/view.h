@@ -1,6 +1,6 @@
 #pragma once
-// What is known of a value that is computed when the network runs. First the place of a file's axes in a value of the
-// graph: transposing, flattening, squeezing and most reshaping change only this, and move no number.
+// What is known of a value that is computed when the network runs. Its view says where the file's axes are in a value
+// of the graph: transposing, flattening, squeezing and most reshaping change only the view, and move no number.
 
 #include <cstdint>
 #include <functional>
@@ -26,7 +26,7 @@ using View = std::vector<Axis>;
 /// Whether the view has a factor with the stride 0: an Expand repeats the value along it.
 bool is_expanded(const View&);
 
-/// The axis of an extent and stride.
+/// An axis with this extent and stride.
 Axis axis(std::int64_t extent, std::int64_t stride);
 std::int64_t extent(const Axis&);
 Extents extents(const View&);
@@ -70,7 +70,8 @@ std::optional<View> reshaped(const View&, const Extents&);
 /// The factors of an axis of a value of this shape, each in one axis of the graph. Nothing if one is in parts of two.
 std::optional<Axis> split(const Axis&, const Shape&);
 
-/// The view of a value after the graph's axes that hold those of `over` have become 1. The others can be split.
+/// The view of a value after a reduction: the graph's axes that hold the axes `over` have become 1. For all other axes
+/// split() must have a result.
 View reduced(const View&, const std::vector<char>& over, bool keeps_axes, const Shape& before, const Shape& after);
 
 /// Pending padding of rows and columns with a number. The op that reads the value pads, or an op Pad of this name does.
@@ -99,14 +100,14 @@ struct PendingRecurrent {
   std::unordered_map<Steps, Value> made{};  ///< ops that were appended, by their steps
 };
 
-/// A group norm whose readers decide whether it has a scale and a shift: what a Mul and an Add behind it have.
+/// A group norm whose readers decide whether it has a scale and a shift, which are those of a Mul and an Add behind it.
 struct PendingNorm {
   GroupNorm op;
   std::string name;
   std::optional<Value> made{};  ///< the op without scale and shift, if a reader needed it
 };
 
-/// What stays as it is for the reader of a value, as bits: what is pending, and an Expand that repeats it.
+/// What a reader of a value takes as it is, as bits: the kinds of pending computations, and repetition by an Expand.
 namespace keep {
 enum : unsigned { padding = 1, squares = 2, recurrent = 4, norm = 8, expanded = 16, all = 31 };
 }

@@ -28,7 +28,7 @@ struct NodeOut {
   std::vector<std::string> inputs;
   std::string output;
   std::vector<AttributeOut> attributes{};
-  int unused = 0;  ///< outputs before this one
+  int unused = 0;  ///< number of unused outputs before this one
 };
 
 class ModelOut {
@@ -38,7 +38,7 @@ class ModelOut {
   ModelOut& operator=(const ModelOut&) = delete;
 
   void take(const std::string& name) { taken_.insert(name); }
-  /// The name, or one that is like it, if it is free. It is taken then.
+  /// The name, or a similar one if it is taken. The result is then taken.
   std::string free_name(std::string name);
   void add(const NodeOut&);
   /// Adds an initializer. FileError for a number out of f32's range.

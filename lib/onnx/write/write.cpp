@@ -23,7 +23,7 @@ using onnx::Extents;
 Extents both(Size size) { return {size.h, size.w}; }
 Extents around(Size pad) { return {pad.h, pad.w, pad.h, pad.w}; }
 
-/// What the file has of a parameter that is cut into `parts` equal ones: which of them; -1: zeros.
+/// How the file orders a parameter, which is cut into `parts` equal parts: the indices of its parts; -1: zeros.
 struct Gathered {
   std::vector<int> places = {0};
   int parts = 1;
@@ -224,8 +224,8 @@ class Exporter {
   void operator()(const SoftmaxCrossEntropy&) { refuse(); }
   void operator()(const SigmoidCrossEntropy&) { refuse(); }
   void operator()(const Embedding&) { refuse(); }
-  /// In the file steps come first, features last, gates are i, o, f, g or z, r, n, and the bias has two halves: ours,
-  /// and zeros but for m of a GRU.
+  /// In the file steps come first and features last. Gates are i, o, f, g or z, r, n. The bias has two halves: ours,
+  /// and zeros (in a GRU except for m).
   void operator()(const Recurrent& op) {
     if (op.vocabulary != 0 || op.gates != Gates::logistic) return refuse();
     const bool gru = op.cell == Cell::gru, last = op.steps == Steps::last;
@@ -255,7 +255,7 @@ class Exporter {
   void emit(const char* op_type, std::vector<std::string> inputs, std::vector<AttributeOut> attributes = {}) {
     out_.add({op_type, node_->name, std::move(inputs), node_->name, std::move(attributes)});
   }
-  /// Adds a node before it, and returns the name of its value.
+  /// Adds another node of the file, which emit()'s node needs, and returns the name of its value.
   std::string part(const char* op_type, const std::string& suffix, std::vector<std::string> inputs,
                    std::vector<AttributeOut> attributes = {}) {
     const std::string name = beside(suffix);
