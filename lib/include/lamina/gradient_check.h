@@ -48,9 +48,9 @@ struct LAMINA_API GradientReport {
 LAMINA_API std::string to_string(const GradientReport&);
 
 /// Compares the gradients of L = <output, r>, for a random r, with central differences of fourth order
-/// (L(-2h) - 8 L(-h) + 8 L(h) - L(2h)) / 12h, for every parameter and every input but labels and ids, which are drawn
-/// once. f64 shows errors of a millionth or, along directions in which L is much curved, of a ten-thousandth. In f32
-/// roundoff hides errors below some hundredths of a tensor's gradient.
+/// (L(-2h) - 8 L(-h) + 8 L(h) - L(2h)) / 12h, for every parameter and every input except labels and ids, which are
+/// drawn once. f64 shows errors of a millionth or, along directions in which L is much curved, of a ten-thousandth. In
+/// f32 roundoff hides errors below some hundredths of a tensor's gradient.
 /// The tolerance of each difference is the sum of two bounds:
 /// - curvature: the distance from (L(h) - L(-h)) / 2h, whose error is greater;
 /// - roundoff: 6 e / h. L is off by e, and the weights of the formula sum to 1.5, with a margin of 4. e is measured by

@@ -65,7 +65,7 @@ class LAMINA_API Value {
 
 /// A network under construction or complete. Every net can be built, described and tested on any machine. A graph is
 /// movable and copied by clone() alone. Values point into it, and follow it when it is moved. On a moved-from graph
-/// every function but assignment throws UsageError.
+/// every function except assignment throws UsageError.
 class LAMINA_API Graph {
  public:
   explicit Graph(std::string name);

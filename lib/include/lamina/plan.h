@@ -34,7 +34,7 @@ struct Options {
   bool fuse = true;
   Keep keep = Keep::all;
   bool keep_values = false;     ///< for tests: no packing and no aliasing, so that every value can be read afterwards
-  bool input_gradient = false;  ///< compute the gradient of every input but labels and ids
+  bool input_gradient = false;  ///< compute the gradient of every input except labels and ids
   bool accumulate_parameters = false;  ///< backward adds to parameter gradients instead of overwriting them
   std::uint64_t seed = 0;              ///< seed of the numbers that the constructor draws
   /// Index of this batch's first image in the global batch of all ranks: dropout's mask covers the global batch.

@@ -107,7 +107,7 @@ struct TrainerOptions {
 /// one rank with the global batch, to rounding: it has the same samples, masks of dropout, sums and clipping. Batch
 /// norm takes the statistics of a rank's own part, or is synchronised. Parameters have the same bits on every rank.
 /// Rank 0 writes the checkpoint, which every rank must be able to read. A run can resume from it with any number of
-/// ranks of the same global batch. On a moved-from trainer every function but assignment throws UsageError.
+/// ranks of the same global batch. On a moved-from trainer every function except assignment throws UsageError.
 class LAMINA_API Trainer {
  public:
   /// Source and backend must outlive the trainer. Throws UsageError (a graph of another form, a source that does not
