@@ -253,6 +253,14 @@ TEST_CASE("a shared parameter is saved once, and loaded by any of its names, or 
   CHECK_THROWS_WITH(load_weights(plan, file, "f"), ContainsSubstring("'a.bias' is missing"));
 }
 
+TEST_CASE("a slope and a scale for each channel have one extent in a file, as PyTorch's PReLU has") {
+  Graph graph("slopes");
+  const Value x = prelu(graph.input({1, 3, 2, 2}), "prelu", {.by_channel = true});
+  scale_shift(x, "scaled", {.by_channel = true, .learned = true});
+  const TensorFile file = save_weights(Plan(graph, oracle()));
+  for (const char* name : {"prelu.weight", "scaled.scale", "scaled.shift"}) CHECK(file.at(name).extents == Extents{3});
+}
+
 TEST_CASE("a scale whose shift is fixed is loaded from its node's name alone, as a layer scale of PyTorch") {
   Graph graph("scaled");
   scale_shift(graph.input({1, 2, 1, 1}), "block.layer_scale", {.learned = true});

@@ -79,7 +79,8 @@ bool ignored(std::string_view name) { return name == "num_batches_tracked" || na
 std::vector<std::int64_t> extents_of(const Plan& plan, const std::string& name, const Shape& shape) {
   const std::size_t dot = name.rfind('.');
   const Op& op = plan.graph().node(std::string_view(name).substr(0, dot)).op;
-  if (is_norm(op) || name.substr(dot + 1).starts_with("bias")) return {shape.c};
+  const bool by_channel = is_norm(op) || std::holds_alternative<PRelu>(op) || std::holds_alternative<ScaleShift>(op);
+  if (by_channel || name.substr(dot + 1).starts_with("bias")) return {shape.c};
   if (std::holds_alternative<Conv>(op) || std::holds_alternative<ConvTranspose>(op))
     return {shape.n, shape.c, shape.h, shape.w};
   return {shape.n, shape.image()};
