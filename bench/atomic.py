@@ -1,12 +1,12 @@
-"""Files that are written whole, or not at all. The standard library suffices: the pack of bench/gpu has it, too."""
+"""Files that are written whole, or not at all. Needs only the standard library: the pack of bench/gpu has this file."""
 
 import contextlib
 import os
 
 
 def write(path, content):
-    """Writes bytes or text beside the file first: after a fault or a power cut there is the old file or the new one."""
-    # A link stays one. What is no regular file, such as a pipe, is written to.
+    """Writes bytes or text to a second file, and renames it: a fault or a power cut leaves the old file or the new."""
+    # A link stays a link. A file that is not regular, such as a pipe, is written to directly.
     content = content.encode() if isinstance(content, str) else content
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as file:

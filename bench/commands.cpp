@@ -114,7 +114,7 @@ Action compare(CLI::App& app) {
   });
   add_share(
       app, "--fail-if-slower,--fail_if_slower", [options](double share) { options->rules.fail_if_slower = share; },
-      "Exit 3 if a row is slower by more than this share, or fails in B alone; 4 if there are too few processes");
+      "Exit 3 if a row is slower by more than this share, or fails or is missing in B alone; 4: too few processes");
   add_share(
       app, "--smallest", [options](double share) { options->rules.smallest = share; },
       "Change that the comparison should find; a row is equal if its whole interval is within it; default: 2%");
@@ -198,7 +198,7 @@ Action check_gradients_of(CLI::App& app) {
   app.get_option("--dtype")->description("Element type; default: f64");
   app.option_defaults()->group("What is compared");
   app.add_option("--coordinates", options->how.coordinates,
-                 "Most elements of an f64 tensor that is compared element by element; default: 4")
+                 "An f64 tensor of at most this many elements is compared element by element; default: 4")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--directions", options->how.directions, "Directions to compare in other tensors; default: 2")
       ->check(CLI::PositiveNumber);

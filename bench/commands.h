@@ -24,7 +24,7 @@ struct Command {
 
 std::span<const Command> commands();
 
-std::vector<std::string> flags_of(const CLI::App&);  ///< "--batch", ...
+std::vector<std::string> flags_of(const CLI::App&);  ///< flags of a subcommand: "--batch", ...
 
 Action run_command(CLI::App&);  ///< adds the flags of `run`; in run_command.cpp
 

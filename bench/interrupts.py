@@ -32,6 +32,6 @@ def end_run(count):
 
 
 def default_signals():
-    """Makes a child hear signals that its parent ignores, as a parent in the background does. Runs in the child."""
+    """Makes a child hear signals that its parent ignores; a parent in the background does so. Runs in the child."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)

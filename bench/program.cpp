@@ -42,8 +42,8 @@ constexpr const char* exits =
     "Exit status: 0, or 1 (a row failed, or a file could not be written), 2 (wrong use), 130 or 143 (interrupted);\n"
     "of compare also 3 (slower than the limit), 4 (too few samples to say).";
 
-/// Throws UsageError for flags that the subcommand does not take; the message names the subcommands that do. `run`
-/// hands the flags of Google Benchmark to it, and does not judge them.
+/// Throws UsageError for flags that the subcommand does not take; the message names the subcommands that do. Flags of
+/// Google Benchmark are not judged for `run`, which hands them on.
 void check_extras(const CLI::App& app, const CLI::App& subcommand) {
   const bool has_rows = subcommand.get_option_no_throw("--benchmark_filter") != nullptr;
   const std::vector<std::string> words = subcommand.remaining();
@@ -81,7 +81,7 @@ void add_environment(std::vector<std::string>& words, const CLI::App& run) {
   }
 }
 
-/// For an error that may come of what nobody typed.
+/// The environment's flags of Google Benchmark, for an error that they may cause although nobody typed them.
 std::string environment_text() {
   std::string text;
   for (char** entry = environ; *entry != nullptr; ++entry)
@@ -89,9 +89,9 @@ std::string environment_text() {
   return text;
 }
 
-/// The words in the order that CLI11 wants, last first; `run` where no subcommand is named. Throws UsageError for a
-/// first word that is neither a subcommand nor a network, and for a flag with an empty value, as which CLI11 takes the
-/// next word.
+/// The words in the order that CLI11 wants, last first, with `run` if they name no subcommand. Throws UsageError for a
+/// first word that is neither a subcommand nor a network, and for a flag with an empty value: CLI11 would take the next
+/// word as the value.
 std::vector<std::string> arguments_of(int argc, const char* const* argv, const CLI::App& run) {
   std::vector<std::string> words(argv + 1, argv + argc), known;
   for (const std::string& word : words)
@@ -115,7 +115,7 @@ std::vector<std::string> arguments_of(int argc, const char* const* argv, const C
   return words;
 }
 
-/// Whether this is one process; rank 0 of several says that they are refused.
+/// Whether this process is the only one. Of several, rank 0 says that the subcommand refuses them.
 bool is_alone(const std::string& subcommand) {
   if (!launched_by_mpi()) return true;
   const auto ranks = make_communicator("mpi");
@@ -171,11 +171,11 @@ int run_arguments(int argc, char** argv, const MakeBackend& make) {
   }
 }
 
-/// A file that is opened later must not become a standard stream that was closed before. What is written to a closed
-/// output fails; what cannot be said on standard error is lost, and nothing else with it.
+/// A file that is opened later must not become a standard stream that was closed before. Writes to a closed standard
+/// output fail. A message that standard error does not take is lost, and that is no error.
 void keep_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (::fcntl(stream, F_GETFD) < 0)  // and open() gives the lowest number that is free
+    if (::fcntl(stream, F_GETFD) < 0)  // open() then gives this number, the lowest free one
       (void)::open(stream == STDOUT_FILENO ? "/dev/full" : "/dev/null", O_RDWR);
   cookie_io_functions_t writes{};
   writes.write = [](void*, const char* text, std::size_t size) {

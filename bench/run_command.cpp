@@ -31,7 +31,8 @@ constexpr const char* names_help =
 /// Lets the library read its own flags among the flags that no option took. Throws UsageError for other flags.
 void give_to_library(const RunOptions& options, const CLI::App& app) {
   static char program[] = "lamina_bench";  // the library keeps the pointer
-  // It writes no file without one. What the environment says of these is in the options, or was typed otherwise.
+  // The library reports to no file without --benchmark_out. These words overrule its environment, which the options
+  // have taken already.
   std::vector<std::string> words = {
       "--benchmark_out=/dev/null", "--benchmark_out_format=json", "--benchmark_list_tests=false",
       options.screen == Screen::csv ? "--benchmark_format=csv" : "--benchmark_format=console"};

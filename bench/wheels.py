@@ -1,4 +1,4 @@
-"""Python wheels in folders of their own, which pip fetches, verifies and unpacks; nobody else gets them installed."""
+"""Python wheels in folders of their own. pip fetches, verifies and unpacks them; it installs nothing elsewhere."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import sys
 
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--only-binary", ":all:",
        "--retries", "1")
-DONE = "wheels.json"  # in a folder that is whole: the wheels in it
+DONE = "wheels.json"  # file in a whole folder: the wheels in it
 
 
 class WheelError(Exception):
@@ -20,13 +20,13 @@ class NotFound(WheelError):
 
 
 def default_folder():
-    """Where what is fetched is kept: the user's cache."""
+    """The folder of all that is fetched, in the user's cache."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(base, "lamina")
 
 
 def resolve(requirements, needs=False):
-    """{package: version} of the newest wheels that meet pip's requirements; `needs`: and what they need."""
+    """{package: version} of the newest wheels that meet pip's requirements; `needs`: and of wheels that these need."""
     command = [*PIP, "--dry-run", "--ignore-installed", "--quiet", "--report", "-"]
     done = subprocess.run([*command, *([] if needs else ["--no-deps"]), *requirements], capture_output=True, text=True,
                           check=False)
@@ -72,7 +72,7 @@ def install(wheels, tree, needs=False):
 
 
 def make_importable(requirements, tree):
-    """Makes requirements importable from a folder; the package index is asked only where there is none."""
+    """Makes requirements importable from a folder. Asks the package index only if the folder does not exist."""
     if not os.path.isdir(tree):
         install(resolve(requirements, needs=True), tree, needs=True)
     sys.path.insert(0, tree)

@@ -17,7 +17,7 @@ namespace {
 
 std::string milliseconds(double seconds) { return seconds > 0 ? fmt::format("{:.3f}", 1e3 * seconds) : ""; }
 
-/// `with_sides`: the rows are of several pairs, and each names its own.
+/// `with_sides`: the rows are of several pairs, and each row names its pair.
 TextTable table_of(const Comparison& comparison, const std::vector<const ComparedRow*>& rows, bool with_sides) {
   const bool names = comparison.paired && !with_sides && !rows.empty();
   const bool has_fastest = std::ranges::any_of(rows, [](const ComparedRow* row) { return !row->fastest.empty(); });
@@ -49,8 +49,8 @@ TextTable csv_table(const Comparison& comparison) {
   return table_of(comparison, rows, comparison.paired);
 }
 
-/// A table for each pair of variants. The table of versions leaves out layers without a difference: a thousand equal
-/// layers hide the single one that differs.
+/// A table for each pair of variants. With `versions`, layers that are equal or inconclusive are left out: a thousand
+/// of them hide the single layer that differs.
 std::string tables_of(const Comparison& comparison, bool versions) {
   std::string text;
   for (auto row = comparison.rows.begin(); row != comparison.rows.end();) {
@@ -95,7 +95,7 @@ std::string head(const CompareOptions& options, const Processes& first, const Pr
 
 std::string percent(double share) { return fmt::format("{:g} %", 100 * share); }
 
-/// How many processes or rounds decide what is inconclusive.
+/// Says how many processes or rounds would decide the inconclusive rows.
 std::string processes_text(const Comparison& comparison, double smallest) {
   constexpr std::size_t most = 1000, few = 50;
   const std::size_t wanted = comparison.processes_wanted(smallest);
@@ -124,7 +124,9 @@ std::string summary(const Comparison& comparison, const CompareRules& rules) {
       percent(rules.smallest));
   if (std::ranges::any_of(comparison.rows, &ComparedRow::missing_processes))
     text += fmt::format(
-        "Too few samples for an interval: slower, faster only where the closest differ over {:g} times.\n", far_apart);
+        "Rows with too few samples for an interval are slower or faster only if the closest samples differ over {:g} "
+        "times.\n",
+        far_apart);
   if (std::ranges::any_of(comparison.rows, [](const auto& row) { return !row.grades.empty(); }))
     text +=
         "Grades, the worst of the first's and of the second's processes: A measured quietly, B small disturbances, C "

@@ -22,7 +22,7 @@ namespace lamina::bench {
 namespace {
 
 constexpr double gate_strictness = 50;  // ratio of the probabilities of a wrong `slower` and of a wrong failure
-constexpr double more_memory = 1.01;    // ratio from which on it is worth a word
+constexpr double more_memory = 1.01;    // ratio of memory above which the row says so
 
 constexpr const char* not_in_second = "not in the second";
 
@@ -34,7 +34,7 @@ struct SideRow {
   double greatest = 0;                                     ///< greatest of all samples
   double others_share = 0;                                 ///< greatest share that others took
   std::string grade{};                                     ///< worst grade
-  const RunRow* any = nullptr;                             ///< a row that failed, or else any; null: no such row
+  const RunRow* any = nullptr;                             ///< a failed row if there is one, or any; null: none
 
   /// A failure is no noise: one process that fails is enough.
   bool has_times() const { return any != nullptr && any->failure.empty() && samples.size() + disturbed.size() > 0; }
@@ -87,8 +87,8 @@ std::size_t fewest_at(double level) {
 
 constexpr double level_of_gate(double level) { return 1 - (1 - level) / gate_strictness; }
 
-/// Judges a row by its ratio and by `strict`, the interval of the ratio at the gate's level; where the closest samples
-/// are far apart, by them alone.
+/// Judges a row by its ratio and by `strict`, the interval of the ratio at the gate's level. If the closest samples of
+/// the two sides are far apart, they alone decide.
 void decide(ComparedRow& row, const SideRow& first, const SideRow& second, const Interval& strict,
             const CompareRules& rules) {
   const bool enough = row.missing_processes() == 0;
@@ -104,7 +104,8 @@ void decide(ComparedRow& row, const SideRow& first, const SideRow& second, const
     row.verdict = judge(row.ratio, rules.smallest);
 }
 
-/// The spread of samples or of their ratios, as a share of the median. With few samples it is itself uncertain.
+/// The spread of samples or of their ratios, as a share of the median. It is uncertain with few samples, and then
+/// taken larger.
 double spread_of(const std::vector<double>& values) {
   return robust_spread(values) * (1 + 1 / std::sqrt(static_cast<double>(values.size())));
 }
@@ -160,7 +161,7 @@ void compare_rounds(ComparedRow& row, const SideRow& first, const SideRow& secon
                                            : "the rounds differ too much: more of them, or a quieter machine";
 }
 
-/// The row without its times: judged, if it is missing or fails.
+/// A row without its times. It is judged already if it is missing or fails.
 ComparedRow begin_row(const std::string& name, const SideRow& first, const SideRow& second) {
   const RunRow *a = first.any, *b = second.any;
   ComparedRow row{name, (a != nullptr ? a : b)->key};
@@ -181,7 +182,7 @@ ComparedRow begin_row(const std::string& name, const SideRow& first, const SideR
   return row;
 }
 
-/// Adds what else differs: the algorithm that was picked, and memory.
+/// Adds the other differences to the reason: another picked algorithm, and more memory.
 void add_differences(ComparedRow& row, const RunRow& a, const RunRow& b) {
   const auto add = [&](const std::string& text) { row.reason += (row.reason.empty() ? "" : "; ") + text; };
   if (!a.algorithm.empty() && !b.algorithm.empty() && a.algorithm != b.algorithm)
@@ -201,7 +202,7 @@ double geometric_mean(const std::vector<double>& values) {
   return std::exp(logs / static_cast<double>(values.size()));
 }
 
-/// The geometric means of the ratios of whole passes by networks, of the rows of one pair of variants.
+/// Adds geometric means over networks of the ratios of whole passes and trainings. `rows` are of one pair of variants.
 void add_means(std::vector<MeanRatio>& means, const std::vector<ComparedRow>& rows) {
   std::map<std::pair<std::string, std::string>, std::vector<const ComparedRow*>> groups;
   for (const ComparedRow& row : rows)
@@ -216,7 +217,7 @@ void add_means(std::vector<MeanRatio>& means, const std::vector<ComparedRow>& ro
       ratios.push_back(row->ratio.middle);
       for (const auto& [round, ratio] : row->round_ratios) rounds[round].push_back(ratio);
     }
-    if (networks.size() < 2 || networks.size() != group.size()) continue;  // rows that differ in more than the network
+    if (networks.size() < 2 || networks.size() != group.size()) continue;  // the rows differ in more than the network
     for (const auto& [round, its] : rounds)
       if (its.size() == group.size()) of_rounds.push_back(geometric_mean(its));
     const double middle = geometric_mean(ratios);

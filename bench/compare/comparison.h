@@ -23,7 +23,7 @@ struct CompareRules {
   bool cpu_time = false;  ///< whether to compare processor time in place of duration; then other programs may run
 };
 
-/// The share of all processors above which the load of other programs decides, not the program.
+/// The share of all processors above which the load of other programs decides the time.
 constexpr double max_foreign_load = 0.15;
 
 /// How many times the closest samples of both sides differ where they are called slower or faster without an interval.
@@ -40,7 +40,7 @@ Verdict judge(const Interval& ratio, double smallest);
 /// The files of a side, one for each process.
 using Processes = std::vector<RunFile>;
 
-/// A row that both sides have.
+/// A row that at least one side has.
 struct ComparedRow {
   std::string name;
   Json key{};
@@ -58,7 +58,9 @@ struct ComparedRow {
   std::string rerun{};   ///< command that measures the second's row again
   std::vector<std::pair<std::int64_t, double>> round_ratios{};  ///< ratio of each round that both variants have
 
-  bool beyond_gate = false;  ///< whether the ratio is above the gate's limit, and its stricter interval above 1
+  /// Whether the ratio is above the gate's limit, and its stricter interval is above 1 or the closest samples are far
+  /// apart.
+  bool beyond_gate = false;
 
   std::size_t missing_processes() const;  ///< processes of each side that an interval lacks
   bool is_undecided() const { return verdict == Verdict::inconclusive && missing_processes() > 0; }
@@ -71,20 +73,20 @@ struct MeanRatio {
   std::string part, type, first, second;
   std::size_t networks = 0;
   double ratio = 1;
-  std::optional<Interval> interval{};  ///< none if all networks have fewer than `fewest_samples` rounds in common
+  std::optional<Interval> interval{};  ///< none if the networks have fewer than `fewest_samples` rounds in common
 };
 
 struct Comparison {
-  std::vector<ComparedRow> rows;   ///< rows that fail first, then by verdict, the greatest change first
+  std::vector<ComparedRow> rows;   ///< rows of a pair in the order of Verdict, the greatest change first
   std::vector<MeanRatio> means{};  ///< means of variants that took turns, if there are several networks
-  double level = interval_level;   ///< level of each row's interval; for processes, all together hold by interval_level
+  double level = interval_level;   ///< level of each interval; for processes, all together hold at interval_level
   bool paired = false;
 
   std::size_t count(Verdict) const;
   /// The number of processes of each side, or of rounds, that would show a change of this size in the row, or show that
   /// there is none.
   std::size_t processes_wanted(const ComparedRow&, double change) const;
-  std::size_t processes_wanted(double change) const;  ///< most of all inconclusive rows; 0: there is none
+  std::size_t processes_wanted(double change) const;  ///< largest number of an inconclusive row; 0: no such row
   /// The rows that fail by a limit: slower by more, failed in the second set alone, or missing there.
   std::vector<const ComparedRow*> failed() const;
 };

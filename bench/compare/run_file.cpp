@@ -79,7 +79,7 @@ void add_ledger(RunFile& file, const Json& ledger) {
     if (2 * static_cast<std::size_t>(zeros) >= row.seconds.size()) file.rows.erase(name);
   };
   add("", "forward", ledger.at("forward_samples"));
-  if (ledger.contains("backward_samples")) add("", "backward", ledger.at("backward_samples"));  // of training alone
+  if (ledger.contains("backward_samples")) add("", "backward", ledger.at("backward_samples"));  // absent in inference
   for (const Json& call : ledger.at("calls")) add(call.at("layers"), call.at("pass"), call.at("samples"));
 }
 

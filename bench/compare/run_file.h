@@ -1,6 +1,6 @@
 #pragma once
-// A file of results as rows with their samples, whoever wrote it. Rows are the rows of `run` and `sweep`, the
-// calls of a ledger, and the rows of variants that took turns.
+// A file of results, read as rows with their samples. Rows are the rows of `run` and `sweep`, the calls of a ledger,
+// and the rows of variants that took turns.
 
 #include <array>
 #include <cstdint>
@@ -19,10 +19,10 @@ struct RunRow {
   std::vector<double> seconds{};       ///< duration of each pass
   std::vector<double> cpu_seconds{};   ///< processor time of each pass, of all threads; empty: the file has none
   std::vector<std::int64_t> rounds{};  ///< number of each pass, or of each round if variants took turns
-  std::string failure{};               ///< reason why there are no further passes, kind first
+  std::string failure{};               ///< reason why there are no further passes; begins with its kind
   std::string grade{};                 ///< grade; empty: the file has none
   double others_share = 0;    ///< share of all processors' time that other programs took; 0: little, or not known
-  std::size_t disturbed = 0;  ///< rounds that other programs disturbed, as their writer says
+  std::size_t disturbed = 0;  ///< rounds that other programs disturbed, as the file says
   double plan_MiB = 0;        ///< memory of the plan, workspace included; 0: not known
   std::string algorithm{};    ///< pick of the backend, if the row has it
   std::string rerun{};        ///< command that measures the row again; empty: not known
@@ -41,8 +41,8 @@ struct RunFile {
 /// The facts that are the same in all files of one program.
 inline constexpr std::array program_facts = {"commit", "build_type", "compiler", "compiler_flags"};
 
-/// The facts of machine and threads that differ, a line each. Rows of two machines differ even without
-/// a change.
+/// The facts of machine and threads that differ, a line each. Rows of two machines differ even if the program is the
+/// same.
 std::vector<std::string> other_machine(const RunFile& first, const RunFile& second);
 
 /// Throws FileError, which says what is wrong with the file and what to do.

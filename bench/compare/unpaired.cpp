@@ -1,4 +1,4 @@
-// Ratios of two runs from the order of all pairs.
+// The ratio of two runs, from the sorted ratios of all pairs of samples.
 
 #include "unpaired.h"
 
@@ -12,16 +12,16 @@ namespace {
 
 constexpr std::size_t exact_up_to = 25;
 
-/// In how many of all orders of both runs the pairs with the first in front number exactly u, for each u; as shares.
+/// For each u, the share of all orders of both runs' samples in which exactly u pairs have the second run's in front.
 std::vector<double> order_shares(std::size_t n, std::size_t m) {
-  // Adding a sample of the first run to i others, it may stand before 0 to m of the second.
+  // The counts for i samples of the first run follow from those for i - 1.
   std::vector<std::vector<double>> counts(m + 1);  // [number of the second run's samples], for i of the first
   for (std::size_t j = 0; j <= m; ++j) counts[j] = {1};
   for (std::size_t i = 1; i <= n; ++i) {
     std::vector<std::vector<double>> next(m + 1);
     next[0] = {1};
     for (std::size_t j = 1; j <= m; ++j) {
-      // The last of all is of the first run, after all j others, or of the second.
+      // The last sample in the order is of the first run, behind all j of the second, or of the second run.
       next[j].assign(i * j + 1, 0);
       for (std::size_t u = 0; u < counts[j].size(); ++u) next[j][u + j] += counts[j][u];
       for (std::size_t u = 0; u < next[j - 1].size(); ++u) next[j][u] += next[j - 1][u];
@@ -40,7 +40,7 @@ class Ratios {
   Ratios(std::vector<double> first, std::vector<double> second) : first_(std::move(first)), second_(std::move(second)) {
     std::sort(first_.begin(), first_.end());
     std::sort(second_.begin(), second_.end());
-    if (count() > 10000 && first_.front() > 0 && second_.front() > 0) return;  // found by halving
+    if (count() > 10000 && first_.front() > 0 && second_.front() > 0) return;  // at() bisects
     for (const double a : first_)
       for (const double b : second_) all_.push_back(a == b ? 1 : b / a);
     std::sort(all_.begin(), all_.end());
@@ -57,7 +57,7 @@ class Ratios {
   }
 
  private:
-  /// How many of them are at most this.
+  /// The number of ratios that are at most this one.
   std::size_t up_to(double ratio) const {
     std::size_t sum = 0, below = 0;
     for (const double a : first_) {
@@ -114,7 +114,7 @@ Interval inflate(const Interval& ratio, double times) {
 double autocorrelation_factor(const std::vector<double>& samples) {
   const std::size_t n = samples.size();
   if (n < 4) return 1;
-  // The correlation is that of the places in order, so that single long samples weigh no more than others.
+  // The correlation is that of the ranks (places), so that single long samples weigh no more than others.
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return samples[a] < samples[b]; });
@@ -130,13 +130,13 @@ double autocorrelation_factor(const std::vector<double>& samples) {
     if (i > 0) neighbours += places[i] * places[i - 1];
   }
   if (squares == 0) return 1;
-  // Less what independent samples easily show.
+  // Independent samples easily show a correlation of 1 / sqrt(n), which is subtracted.
   const double correlation = std::clamp(neighbours / squares - 1 / std::sqrt(static_cast<double>(n)), 0.0, 0.9);
   return (1 + correlation) / (1 - correlation);
 }
 
 std::size_t samples_to_resolve(double share, double spread, double level) {
-  // The deviation of the middle ratio is spread * sqrt(2 / n), and 2 % more than that of a mean's.
+  // The ratio of two means has the deviation spread * sqrt(2 / n). That of the middle ratio is 2 % greater.
   const double reach = 1.02 * normal_quantile(level) * spread / share;
   return static_cast<std::size_t>(std::ceil(std::max(2 * reach * reach, 1.0)));
 }
@@ -148,8 +148,8 @@ std::size_t pairs_to_resolve(double share, double spread, double level) {
 }
 
 double robust_spread(std::vector<double> samples) {
-  constexpr double of_normal = 1.349;  // between the quartiles, in deviations
-  constexpr double far = 5;            // deviations: of another state
+  constexpr double of_normal = 1.349;  // distance between the quartiles of a normal distribution, in deviations
+  constexpr double far = 5;            // distance of samples of another state, in deviations
   if (samples.size() < 2) return 0;
   std::sort(samples.begin(), samples.end());
   const auto all = static_cast<double>(samples.size());

@@ -14,8 +14,8 @@ namespace lamina::bench {
 std::size_t unpaired_rank(std::size_t first, std::size_t second, double level = interval_level);
 
 /// The median of the ratios second[j] / first[i] of all pairs, with its interval (Hodges and Lehmann). It holds for any
-/// distribution of the noise, if that is the same in both runs up to the ratio, and if samples are independent. Both
-/// need a sample. With too few samples for this level, the ends are the least and the greatest ratio.
+/// distribution of the noise, if the noise is the same in both runs up to the ratio, and if samples are independent.
+/// Each run needs a sample. With too few samples for this level, the ends are the least and the greatest ratio.
 Interval unpaired_ratio_interval(const std::vector<double>& first, const std::vector<double>& second,
                                  double level = interval_level);
 
@@ -30,12 +30,12 @@ double autocorrelation_factor(const std::vector<double>& samples);
 /// the samples' deviation as a share of their median.
 std::size_t samples_to_resolve(double share, double spread, double level = interval_level);
 
-/// The rounds that two variants in turns need for the same. `spread` is that of the rounds' ratios.
+/// The rounds that two variants in turns need for such an interval. `spread` is that of the rounds' ratios.
 std::size_t pairs_to_resolve(double share, double spread, double level = interval_level);
 
-/// The samples' deviation as a share of their median, from the middle half of those of the most common state alone: a
-/// machine at half its speed for a while does not widen it. Other states make it greater by as much as they widen the
-/// interval of the ratio.
+/// The samples' deviation as a share of their median. It comes from the samples of the machine's most common state, so
+/// a machine at half its speed for a while does not widen it. The share of samples in other states then widens it as
+/// much as it widens the interval of the ratio.
 double robust_spread(std::vector<double> samples);
 
 /// The distance from the mean, in deviations, within which a normal number is with this probability.

@@ -1,5 +1,5 @@
-# Writes a source file that holds the commit of the project, and touches it only when that has changed. Run at every
-# build: cmake -D SOURCE=<project> -D FILE=<source file> -P commit.cmake
+# Writes a source file that holds the commit of the project, and touches the file only if the commit has changed. Every
+# build runs: cmake -D SOURCE=<project> -D FILE=<source file> -P commit.cmake
 set(commit unknown)
 find_program(git git)
 if(git)

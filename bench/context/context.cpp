@@ -1,4 +1,4 @@
-// The context of a file of results: what a reader of the file cannot find out later of machine and build.
+// The context of a file of results: the facts of machine and build that a reader of the file cannot find out later.
 
 #include "context.h"
 
@@ -38,7 +38,7 @@ std::string local_now() {
   return text.insert(text.size() - 2, ":");
 }
 
-/// File names of the shared libraries in this process; a distribution's have their versions in them.
+/// File names of the shared libraries in this process. The names of a distribution's libraries contain their versions.
 std::string shared_libraries() {
   std::ifstream file("/proc/self/maps");
   std::set<std::string> names;
@@ -72,14 +72,14 @@ void add_machine(Json& context) {
       {"memory", memory.empty() ? "" : bytes_text(std::strtod(memory.c_str(), nullptr) * 1024)},
       {"kernel", first_line("/proc/sys/kernel/osrelease")},
       {"system", name.size() > 2 ? name.substr(1, name.size() - 2) : ""},
-      // Limits that containers hide from the count of processors, and reasons that hold the clock down.
+      // The limit of a container, which the count of processors does not show, and the governor, which sets the clock.
       {"cpu_quota", first_line("/sys/fs/cgroup/cpu.max")},
       {"governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")}};
   for (const auto& [fact, text] : facts)
     if (!text.empty()) context[fact] = text;
 }
 
-/// A backend and its device; of a GPU also the readings that are in the rows, or why there are none.
+/// Adds a backend and its device. Of a GPU it also says which readings are in the rows, or why there are none.
 void add_backend(Json& context, Backends& backends, const std::string& name) {
   const auto add = [&](const char* kind, auto&& describe) {
     try {
@@ -97,11 +97,11 @@ void add_backend(Json& context, Backends& backends, const std::string& name) {
     context["readings_" + name] = "clock, temperature and power by NVML, read when a pass has ended" +
                                   (missing.empty() ? "" : "; not available: " + missing);
   } catch (const Error&) {
-    // Said in the facts of the device.
+    // The fact of the device has the reason.
   }
 }
 
-/// As typed, for a shell; the program without its folder.
+/// The command line for a shell, without the program's folder.
 std::string command_line() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   const std::string words{std::istreambuf_iterator<char>(file), {}};
@@ -148,7 +148,7 @@ std::string value_of(const char* path, const std::string& key) {
 Json runtime_context(const std::string& when) {
   double load[3] = {0, 0, 0};
   const bool known = getloadavg(load, 3) == 3;
-  const std::optional<double> mhz = processor_mhz();  // clock of the fastest
+  const std::optional<double> mhz = processor_mhz();  // clock of the fastest core
   const std::optional<Temperature> hottest = processor_temperature();
   return {
       {"time_" + when, now_text(gmtime_r, "%Y-%m-%dT%H:%M:%SZ")},

@@ -19,7 +19,7 @@ std::string value_of(const char* path, const std::string& key);
 Json runtime_context(const std::string& when);
 
 /// The facts of Google Benchmark, machine, build and backends before anything runs: processor, memory, GPUs,
-/// system, compiler and flags, versions of every library in the headers and at run time, commit, number of threads.
+/// system, compiler and flags, versions of libraries, commit, number of threads.
 Json start_context(Backends&);
 void add_peaks(Json& context, const Peaks&);  ///< adds the rates that were measured so far
 /// Adds the rates, and the facts that changed during the run.
@@ -39,14 +39,14 @@ struct MeasuredDevice {
 /// A row for each device. A number that is 0 is an empty cell.
 TextTable device_columns(const std::vector<MeasuredDevice>&);
 
-/// Measures each device that is found, some seconds in all. If there is no GPU, or a device cannot be measured, a line
+/// Measures each device that is found, in a few seconds. If there is no GPU, or a device cannot be measured, a line
 /// below the table says why.
 std::string device_table(Backends&, Peaks&, Format);
 
 /// A GPU's properties: "gpu_0" and one line.
 std::pair<std::string, std::string> gpu_fact(const DeviceInfo&);
 
-/// Properties only, and versions that are known without opening a library.
+/// The devices' properties, without measured rates, and versions that are known without opening a library.
 Json device_facts();
 
 }  // namespace lamina::bench

@@ -1,6 +1,6 @@
 """What is known of every step, in a folder of two files."""
 # summary.md is the page; results.tar.gz has steps.json, that is a record for each step, and what the steps printed and
-# measured. Both are replaced whole after each step, so a kill loses the steps that run, and nothing else.
+# measured. Both files are replaced whole after each step, so a kill loses only the steps that are running.
 
 import glob
 import io
@@ -18,7 +18,7 @@ class ResultsError(Exception):
 
 class Results:
     def __init__(self, folder, names, rehearsal):
-        """Takes up what the folder has, or starts anew. `names`: of all steps. Throws ResultsError."""
+        """Continues the results of the folder, or starts anew. `names`: names of all steps. Raises ResultsError."""
         self.folder, self.names, self.path = folder, names, os.path.join(folder, "results.tar.gz")
         self.data = {"rehearsal": rehearsal, "machines": [], "steps": {}}
         self.files = {}  # files of steps: {name in the tar: bytes}
@@ -31,7 +31,7 @@ class Results:
                     self.files = {one.name: tar.extractfile(one).read() for one in tar}
                 self.data = json.loads(self.files.pop("steps.json"))
                 if self.data["rehearsal"] != rehearsal:
-                    raise ValueError("of it and of this, one is a rehearsal")
+                    raise ValueError("either it or this run is a rehearsal, not both")
             self.save()
         except (OSError, tarfile.TarError, EOFError, KeyError, TypeError, ValueError) as error:
             raise ResultsError(f"{self.path} cannot be continued: {error}; remove it, or name another folder with --out"

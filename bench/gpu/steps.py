@@ -10,7 +10,7 @@ ROWS = "rows.json"  # what a step measured, in the folder where it runs
 
 
 def files(names):
-    """The pattern of all test cases in files, without their _test.cpp."""
+    """The pattern of all test cases in these files, which are named without _test.cpp."""
     return "'" + ",".join(f"[#{name}_test]" for name in names.split()) + "'"
 
 
@@ -137,7 +137,7 @@ class Step:
     command: Tuple[str, ...]
 
     def file(self):
-        """The name of its files, without their ending."""
+        """The name of the step's files, without their ending."""
         return self.name.replace(" ", "_").replace(",", "")
 
     def limit(self):

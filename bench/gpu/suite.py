@@ -1,6 +1,6 @@
 """Runs the test cases of a pattern."""
-# Where they fail, those from the failing one on are tried again, each in a process of its own, because a device error
-# stays with a process and fails all cases after the guilty one.
+# If a case fails, it and all later cases are tried again, each in a process of its own. The reason: a device error
+# stays with a process, and fails all later cases, too.
 # usage: suite.py LIMIT PROGRAM PATTERN, with LIMIT the seconds for all of them together
 
 import concurrent.futures

@@ -18,7 +18,7 @@ class EndsPlanning {
  public:
   explicit EndsPlanning(bool ends = true);
   ~EndsPlanning();
-  EndsPlanning(const EndsPlanning&) = delete;  // there is one at a time
+  EndsPlanning(const EndsPlanning&) = delete;  // only one object may exist at a time
   EndsPlanning& operator=(const EndsPlanning&) = delete;
 };
 

@@ -38,7 +38,7 @@ double measured_product(Backend& backend, DType dtype, bool on_gpu) {
   return 2.0 * static_cast<double>(graph.multiply_adds()) / best;
 }
 
-/// The answer of `measure`, or 0 if it fails. The rows of the backend then fail, too, and have the text.
+/// The answer of `measure`, or 0 if it fails. The rows of the backend then fail, too, and have the error's text.
 template <class Measure>
 double rate_or_0(Measure&& measure) {
   try {
@@ -52,7 +52,7 @@ DeviceInfo::Kind kind_of(const std::string& backend) {
   return runs_on_gpu(backend) ? DeviceInfo::Kind::gpu : DeviceInfo::Kind::processor;
 }
 
-/// The value of a key, measured where it is new.
+/// The value of a key, which is measured if the key is new.
 template <class Map, class Measure>
 auto& measured_once(Map& known, const typename Map::key_type& key, Measure&& measure) {
   const auto found = known.find(key);

@@ -12,16 +12,16 @@
 
 namespace lamina::bench {
 
-/// The rate of the units, or its measured substitute.
+/// The measured rate of the units, or of a large product instead.
 struct Peak {
-  double flops_per_second = 0;  ///< rate, for a processor the median of several; 0: could not be measured
+  double flops_per_second = 0;  ///< rate; a processor's is the median of several; 0: it could not be measured
   double most = 0;              ///< greatest of these rates
   bool in_registers = false;    ///< whether multiply-adds in registers were measured, not a large product
   std::string description;
 };
 
-/// The rate that a processor's clock allows now. It changes within seconds, so the peak of another moment does not
-/// apply.
+/// The rate that a processor's clock allows at this moment. The clock changes within seconds, so a peak of another
+/// moment does not apply.
 struct Moment {
   double flops_per_second = 0;  ///< rate of the units; 0: not measured
   double clock_mhz = 0;         ///< clock of a core

@@ -102,7 +102,7 @@ std::vector<NamedAlgorithm> algorithms_of(Backends& backends, const Config& c, c
     for (const DistinctLayer& other : distinct_layers(graph))
       if (other.first().op.index() == node.op.index())
         add_new(list, backend.algorithms(spec_of(backend, graph, other.first(), c, wants_dx), pass), false);
-    if (std::holds_alternative<Conv>(node.op)) {  // and of one that every algorithm ought to take
+    if (std::holds_alternative<Conv>(node.op)) {  // a layer that every algorithm should accept
       const Graph plain = Layer{.op = Conv{.channels = 64, .kernel = 3, .pad = 1}, .x = {c.batch, 64, 56, 56}}.graph();
       add_new(list, backend.algorithms(spec_of(backend, plain, plain.nodes().back(), c, wants_dx), pass), false);
     }
@@ -119,7 +119,7 @@ Options layer_options(const Config& c, const Node& node, Pass pass, const std::s
   options.layout = c.layout;
   options.input_gradient = pass == Pass::backward_data;
   Choice& choice = options.choice_of[node.name] = demands;
-  choice.measure = false;  // the pass is named, and the other passes are not timed
+  choice.measure = false;  // the algorithm of this pass is named, and the other passes are not timed
   if (pass <= Pass::backward_data) choice.algorithm[static_cast<std::size_t>(pass)] = algorithm;
   return options;
 }

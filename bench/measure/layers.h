@@ -18,13 +18,14 @@ struct GraphCost {
   Cost forward, backward;
 };
 
-/// The cost of a whole graph, each pass of each op alone: backward counts the data gradients that are wanted.
+/// The cost of a whole graph: the sum over the passes of each op. Backward counts only the data gradients that are
+/// wanted.
 GraphCost graph_cost(const Graph&, DType, bool input_gradient);
 
 /// The sums over a plan's calls.
 GraphCost plan_cost(const Plan&);
 
-/// Nodes with one op and equal input shapes; named after the first.
+/// Nodes with equal ops and equal input shapes. The first node gives the name.
 struct DistinctLayer {
   std::vector<const Node*> nodes;  ///< nodes of the given graph
   const Node& first() const { return *nodes.front(); }
@@ -51,7 +52,8 @@ struct NamedAlgorithm {
 };
 
 /// The algorithms that the backend lists for the layer and pass, then its further algorithms for other layers of the
-/// network with the same kind of op (for a plain 3x3 convolution, too). If the backend was not built: "none" alone.
+/// network with the same kind of op, and for a convolution those of a plain 3x3 one. If the backend was not built:
+/// "none" alone.
 std::vector<NamedAlgorithm> algorithms_of(Backends&, const Config&, const Graph&, const Node&, Pass);
 
 /// Options of a plan of one layer: the named algorithm for one pass, under the demands; the other passes by rule.
@@ -69,14 +71,14 @@ struct LayerFacts {
   std::optional<ErrorFound> error{};  ///< error of the first run
 };
 
-/// "strict, deterministic, error 1.2e-07 of the terms": the text of a row.
+/// "strict, deterministic, bit-identical in 4 runs, error 1.2e-07 of the terms": the text of a row.
 std::string to_string(const LayerFacts&);
 
 class LayerRun final : public TimedRun {
  public:
-  /// Makes a plan of the graph, of one node, and runs it once, to warm up; on a GPU until its clock has settled. The
-  /// results of runs are compared as the tuner does it: only those of the first runs if a pass is short. With `cold`
-  /// each run begins with empty caches. Throws Unsupported where there is nothing to run, and what Plan throws.
+  /// Makes a plan of the graph, which has one node, and runs it once to warm up; on a GPU until its clock has settled.
+  /// The results of runs are compared as inspect_timed_run() allows: only those of the first runs if a pass is short.
+  /// With `cold` each run begins with empty caches. Throws what Plan throws, and Unsupported if nothing is to be run.
   LayerRun(Backend&, const Graph& graph, const Options&, Pass, const SharedReference&, bool cold = false);
 
   std::vector<Sample> pass() override;

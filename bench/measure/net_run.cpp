@@ -23,8 +23,8 @@ NetRun::NetRun(const Graph& graph, Backend& backend, const Options& options, boo
 }
 
 std::vector<Sample> NetRun::pass() {
-  if (training()) plan_.output_gradient();  // or throws, where backward has nothing to do
-  // Also of the output's gradient: a GPU is then not idle, and its clock does not fall, between the two passes.
+  if (training()) plan_.output_gradient();  // throws if backward has nothing to do
+  // The output's gradient is drawn now, too: a GPU is then not idle, and its clock does not fall, between the passes.
   draw_inputs(plan_, ++drawn_);
   if (warm_) untimed();
   spans_.clear();
@@ -71,7 +71,7 @@ void NetRun::add_sums(Sample& backward) {
   }
 }
 
-/// The first launch is to warm up as well.
+/// The first launch of the recorded passes also warms up.
 void NetRun::record() {
   Device& device = plan_.backend().device();
   forward_ = device.capture([this] { plan_.forward(); });

@@ -21,9 +21,9 @@ class NetRun final : public TimedRun {
   NetRun(const Graph&, Backend&, const Options&, bool record, const TensorFile& weights = {}, Communicator* = nullptr,
          bool warm = false);
 
-  /// Draws new numbers and times forward and backward in training, with their sum, else the inference alone.
+  /// Draws new numbers and times a pass: in training forward, backward and their sum; otherwise inference.
   std::vector<Sample> pass() override;
-  void untimed();  ///< runs a pass on the present numbers; sums nothing, so ranks may run it unequally often
+  void untimed();  ///< runs a pass on the present numbers; ranks sum nothing, and may run it unequally often
   const Plan& plan() const override { return plan_; }
   std::vector<double> bytes() const override;
   std::vector<Span> spans() const override { return spans_; }
@@ -40,7 +40,7 @@ class NetRun final : public TimedRun {
   DataParallel ranks_;
   Stopwatch stopwatch_;
   std::unique_ptr<CapturedGraph> forward_, backward_;  ///< recorded passes; null: the plan's own calls
-  std::uint64_t drawn_ = 0;                            ///< numbers of passes so far
+  std::uint64_t drawn_ = 0;                            ///< number of passes so far
   bool warm_ = false;
   std::vector<Span> spans_;
 };

@@ -41,7 +41,7 @@ std::string exactly(const std::string& name) {
 
 RowKey key_of(const char* what, const Config& c, std::string_view part, const PlanningSettings& settings,
               std::string_view layer, std::string_view algorithm) {
-  const Math math = settings.plan.options.choice.math;  // tf32 stands in for f32's own
+  const Math math = settings.plan.options.choice.math;  // tf32 takes the place of the type f32
   KeyOf of{.what = what, .part = part, .backend = c.backend};
   of.of_file = std::ranges::find(settings.net.onnx, c.network, network_name) != settings.net.onnx.end();
   if (of.what != "train") {  // a training may have a workload's name

@@ -21,7 +21,7 @@ namespace lamina::bench {
 /// and "backend", "type", "layout", "batch".
 using RowKey = Json;
 
-/// Includes the settings that are not the defaults.
+/// The key of a row or result. It includes the settings that are not the defaults.
 RowKey key_of(const char* what, const Config&, std::string_view part, const PlanningSettings&,
               std::string_view layer = {}, std::string_view algorithm = {});
 

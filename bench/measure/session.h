@@ -23,8 +23,8 @@ struct Config {
   int batch = 16;
 };
 
-/// Every network on every backend at every batch of the settings, or at its layer's own batch, in this order; with the
-/// first type and layout. Throws UsageError for an unknown network.
+/// Every network on every backend at every batch of the settings, or at its layer's own batch, in this order. Throws
+/// UsageError for an unknown network, and for several types or layouts.
 std::vector<Config> configs(Backends&, const ConfigSettings&, const NetSettings&,
                             const std::vector<std::string>& networks);
 
@@ -44,7 +44,7 @@ struct Network {
 /// Throws UsageError for a path in place of a network's name, with the flag that takes it.
 void check_no_path(const std::string& name);
 
-/// Throws UsageError with near names, and for settings that a file has no use for.
+/// The network of this name. Throws UsageError for an unknown name, and for settings that a file has no use for.
 Network network(const std::string& name, const NetSettings&);
 
 /// The networks of the zoo or, with files, those of the files alone.
@@ -55,14 +55,15 @@ std::vector<Network> networks(const NetSettings&);
 bool leave_out_refused(NetSettings&, int batch);
 
 /// Reads a file with this batch, which --batch gives. Takes the settings' extents that the file leaves open.
-/// Throws what read_onnx throws, its texts with the flags, and UsageError for an extent that gives another batch.
+/// Throws what read_onnx throws, with flags in place of options in its texts, and UsageError for an extent that gives
+/// another batch.
 OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const OnnxOptions&);
 
 /// A network's graph, for one rank's part of the batch. The zoo's networks have the softmax of their protocol, unless
 /// the settings say otherwise. Throws UsageError if the ranks cannot share the batch evenly.
 Graph graph_of(const Config&, const NetSettings&);
 
-/// "training" or "inference".
+/// The name of a mode: "training" or "inference".
 inline const char* mode_name(Mode mode) { return mode == Mode::training ? "training" : "inference"; }
 
 class Plans {

@@ -63,7 +63,7 @@ struct Problem {
     return sum;
   }
 
-  /// The output row (or column) that window row `r` reaches input row `h` from, or -1.
+  /// The output row (or column) from which window row `r` reaches input row `h`; -1: there is none.
   static int source(int h, int pad, int r, int dilation, int stride, int extent) {
     const int reached = h + pad - r * dilation;
     return reached >= 0 && reached % stride == 0 && reached / stride < extent ? reached / stride : -1;
@@ -99,7 +99,7 @@ struct Problem {
 
   const Shape& result(Pass pass) const { return pass == Pass::forward ? y : pass == Pass::backward_data ? x : w; }
 
-  /// Products of one element, at most.
+  /// The most products that one element of the result sums.
   std::int64_t products(Pass pass) const {
     switch (pass) {
       case Pass::forward: return w.image();

@@ -49,8 +49,8 @@ std::vector<Tensor> results_of(Pass, const Args&);
 /// A hash of the bits of all tensors. A null tensor has no bits.
 std::uint64_t bits_of(Device&, const std::vector<Tensor>&);
 
-/// The error of a pass of a convolution or fully connected op against the sums in f64: of y, dx or the gradient of the
-/// weight.
+/// The reference of a pass of a convolution or fully connected op, and the error of a pass against it: of y, dx or the
+/// gradient of the weight.
 Reference reference_of(Device&, const Op&, Pass, const Args&);
 ErrorFound error_of(Device&, Pass, const Args&, const Reference&);
 

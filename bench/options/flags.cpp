@@ -11,7 +11,7 @@ namespace {
 
 CLI::Range counts() { return {1, std::numeric_limits<int>::max(), "from 1"}; }
 
-// How a field is read: what the rows of the table add.
+// How a field is read: further parameters `add` of flag(), for the table below.
 
 template <class... Checks>
 auto list(const char* text, Checks... checks) {
@@ -72,7 +72,7 @@ auto bytes(std::size_t least, const char* text) {
   };
 }
 
-/// Every flag of planning. Names of rows have what differs from the defaults in this order.
+/// Every flag of planning. Names of rows show the values that differ from the defaults, in this order.
 const std::vector<Flag<PlanningSettings>>& planning_flags() {
   const auto flag = [](auto... row) { return bench::flag<PlanningSettings>(row...); };
   static const std::vector<Flag<PlanningSettings>> table = {
@@ -107,9 +107,9 @@ const std::vector<Flag<PlanningSettings>>& planning_flags() {
       flag("--ranks", 0U, LAMINA_AT(net.ranks), value(""), Keys::all),  // mpirun gives it
       flag("--onnx_extents", onnx_flags, LAMINA_AT(net.onnx_settings.extents), add_onnx_extents, Keys::files),
       flag("--onnx_output", onnx_flags, LAMINA_AT(net.onnx_settings.output),
-           of_onnx(value("Output of these files that becomes the network's, of several")), Keys::files),
+           of_onnx(value("Output of these files that becomes the network's, if there are several")), Keys::files),
       flag("--all_refusals", onnx_flags, LAMINA_AT(net.onnx_settings.all_refusals),
-           of_onnx(on("Every node that is not read"))),
+           of_onnx(on("Name every node that cannot be read, not only the first"))),
       flag("--cuda_graph", row_flags, LAMINA_AT(plan.cuda_graph),
            on("Rows net/...: forward and backward each recorded as a CUDA graph, and its launch timed"), Keys::net_rows,
            "graph"),
@@ -140,7 +140,7 @@ const std::vector<Flag<PlanningSettings>>& planning_flags() {
       flag("--workspace_limit", limit_flags, LAMINA_AT(plan.options.choice.workspace_limit),
            bytes(0, "Most workspace of one call, as 0 or 64MiB; default: 1GiB"), Keys::all),
       flag("--measure", measure_flags, LAMINA_AT(plan.options.choice.measure),
-           on("Pick those of whole networks by timing them when a plan is made, not by rule"), Keys::networks,
+           on("Pick the algorithms of whole networks by timing them when a plan is made, not by rule"), Keys::networks,
            "measured"),
       flag("--choice_cache", measure_flags, LAMINA_AT(plan.choice_cache),
            value("File that the choices of --measure are kept in and taken from")),

@@ -1,4 +1,4 @@
-// The flags of what networks are: ONNX files, which and how they are read; layers by the fields of their ops.
+// The flags that name networks: ONNX files and how they are read; layers by the fields of their ops.
 
 #include <fmt/ranges.h>
 
@@ -55,7 +55,7 @@ std::string open_text(const std::filesystem::path& file, const std::vector<OnnxO
                      names.empty() ? "no axis" : fmt::format("{}", fmt::join(names, ", ")));
 }
 
-/// Adds a flag that takes numbers with an x between them, between `least` and `most` of them.
+/// Adds a flag that takes `least` to `most` numbers, with an x between them.
 CLI::Option* add_numbers(CLI::App& app, const char* name, std::size_t least, std::size_t most, const char* form,
                          const char* text, std::function<void(const std::vector<int>&)> take) {
   const auto read = [=, take = std::move(take)](const std::string& word) {
@@ -102,7 +102,7 @@ void add_fields(CLI::App& app, Pool& op) {
   add_extents(app, "--stride", op.stride, "Rows and columns from one window to the next")->required();
   add_extents(app, "--pad", op.pad, "Default: 0");
   add_name<Rounding>(app, "--rounding", op.rounding, {{"down", Rounding::down}, {"up", Rounding::up}},
-                     "Of the number of windows; default: down");
+                     "Rounding of the number of windows; default: down");
   if constexpr (std::is_same_v<Pool, AveragePool>)
     app.add_flag("--count_padding", op.count_padding, "The divisor counts the padding, too");
 }
@@ -120,7 +120,7 @@ void add_fields(CLI::App& app, FullyConnected& op) {
 void add_fields(CLI::App& app, Recurrent& op) {
   app.add_option("--hidden", op.hidden, "Channels of the output")->required();
   add_name<Steps>(app, "--steps", op.steps, {{"all", Steps::all}, {"last", Steps::last}},
-                  "Whose output is given; default: all");
+                  "Steps whose output is given; default: all");
   add_name<Gates>(app, "--gates", op.gates, {{"logistic", Gates::logistic}, {"hard_sigmoid", Gates::hard_sigmoid}},
                   "Default: logistic");
   app.add_flag("--reverse", op.reverse, "From the last step to the first");

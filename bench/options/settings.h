@@ -49,7 +49,7 @@ struct NetSettings {
   int width_divisor = 1;
   std::optional<bool> softmax{};              ///< whether to end in a softmax; unset: as published
   std::vector<std::filesystem::path> onnx{};  ///< files of further networks, which have the files' names
-  OnnxOptions onnx_settings{};  ///< how these are read, but for the batch; each takes the extents whose names it has
+  OnnxOptions onnx_settings{};  ///< how files are read, except the batch; a file takes the extents whose names it has
   std::vector<Layer> layers{};
   int ranks = 1;  ///< processes that share out each batch
 };
@@ -88,7 +88,7 @@ struct TaskOptions : PlanningSettings {
   std::filesystem::path out{};  ///< file of the results as JSON; empty: none
 };
 
-/// The result of a key, as far as the key's flags depend on it.
+/// The facts of a result on which the flags in its key depend.
 struct KeyOf {
   std::string_view what, part, backend;
   std::map<std::string, std::string> as_published{};  ///< values by the keys of flags: the network's own

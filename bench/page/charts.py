@@ -1,6 +1,6 @@
 """Vega-Lite charts as plain dictionaries. Colours are the page's: assets/charts.js."""
 
-# Kinds of layers, each with its colour in every chart: the page's eight for kinds that often take most, then tints.
+# Kinds of layers. Each has one colour in every chart: the page's eight colours first, then their tints.
 KINDS = """conv fully_connected batch_norm max_pool lrn lstm relu add
 global_average_pool dropout softmax embedding average_pool concat multiply clip
 softmax_cross_entropy sigmoid_cross_entropy sigmoid tanh hard_sigmoid hard_swish silu slice
@@ -41,7 +41,7 @@ def kinds(names):
 
 
 def batches(points):
-    """The axis of batches, by powers of two, with a mark at each that is drawn."""
+    """The axis of batches, by powers of two, with a tick at each batch of the points."""
     axis = {"values": sorted({one["batch"] for one in points}), "format": "d", "labelOverlap": "greedy"}
     return logarithmic("batch", "batch", axis, base=2, padding=16)
 
@@ -56,7 +56,7 @@ def tips(names, **numbers):
 
 
 def lit(param, low=0.08, high=1):
-    """Full opacity for the series that are chosen in the legend; all are, if none is."""
+    """Full opacity for the series that are chosen in the legend, or for all if none is chosen."""
     return {"condition": {"param": param, "value": high}, "value": low}
 
 

@@ -44,8 +44,8 @@ def table(caption, head, rows, numeric=1):
 
 
 def section(name, title, short, lead="", fill="", tables=(), folded=(), **parts):
-    """parts: charts, folded_title, notes, data (for its own script). folded: tables in a line that opens."""
+    """parts: charts, folded_title, notes, data (for its own script). folded: tables that a click shows."""
     shown = {"tables": [one for one in tables if one["rows"]], "folded": [one for one in folded if one["rows"]]}
-    # The command that measures what the section shows is there where it shows nothing.
+    # `fill`, the command that measures what the section would show, is kept only if the section shows nothing.
     fill = "" if any([*shown.values(), parts.get("charts"), parts.get("notes")]) else fill
     return {"name": name, "title": title, "short": short, "lead": lead, "fill": fill} | parts | shown

@@ -1,4 +1,4 @@
-"""Reads result files by bench/results.schema.json; one that cannot be used is named with the field that is wrong."""
+"""Reads result files by bench/results.schema.json. A file that cannot be used is reported with its wrong field."""
 
 import collections
 import functools
@@ -92,7 +92,7 @@ class Entry:
 
     @property
     def who(self):
-        """The machine and the program, with the settings but the number of threads."""
+        """The machine and the program, with all settings except the number of threads."""
         name = f"{self.machine}{self.run.suffix}, {self.run.program(self.key.get('backend', ''))}"
         return " ".join([name, *self.settings("threads")])
 
@@ -242,7 +242,7 @@ def parse(content):
 
 
 def names_of(paths):
-    """The names of the files in the page. Of several with one name, the folder goes before it: "before-1.json"."""
+    """The names of the files in the page. Files of one name get their folders in front: "before-1.json"."""
     paths = [os.path.abspath(path) for path in paths]
     count = collections.Counter(map(os.path.basename, dict.fromkeys(paths)))
     found = {}

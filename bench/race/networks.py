@@ -1,4 +1,4 @@
-"""The networks and trainings that may be raced, and how a network is timed, which lamina_bench is asked for."""
+"""The networks and trainings that may be raced, and how lamina_bench says that a network is timed."""
 
 import csv
 import functools
@@ -12,7 +12,7 @@ ASKED = "LAMINA_BENCH"  # environment variable of the program to ask; workers in
 
 PUBLISHED = ("alexnet", "inception_v1", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152",
              "resnet200")
-TORCHVISION = ("resnext50_32x4d", "mobilenet_v2", "efficientnet_b0", "convnext_tiny")  # its own definitions are raced
+TORCHVISION = ("resnext50_32x4d", "mobilenet_v2", "efficientnet_b0", "convnext_tiny")  # as torchvision defines them
 # Networks that Lamina has by name.
 NAMES = PUBLISHED + ("overfeat", "alexnet_owt", "vgg_a", "googlenet_cb", "googlenet_tv", "mnist_mlp", "mnist_cnn",
                      "cifar10_cnn", "darknet53", "unet", "dcgan_generator", "dcgan_discriminator") + TORCHVISION
@@ -22,8 +22,8 @@ WORKLOADS = ("mnist_mlp", "mnist_cnn", "cifar10_cnn", "imdb_fasttext", "imdb_bil
 @functools.lru_cache(maxsize=None)
 def table(program):
     """{network of the program's zoo: how it is timed}."""
-    # That is its image and channels, and whether it ends in a softmax, computes the image's gradient, and adds up the
-    # gradients of parameters.
+    # How it is timed: its image and channels, and whether it ends in a softmax, computes the image's gradient, and adds
+    # up the gradients of parameters.
     done = subprocess.run([program, "networks", "--format=csv"], stdout=subprocess.PIPE, text=True, check=True)
     flags = ("softmax", "input_gradient", "accumulate")
     return {row["network"]: types.SimpleNamespace(image=int(row["image"]), channels=int(row["channels"]),

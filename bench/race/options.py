@@ -57,18 +57,18 @@ def parser_of(description):
     add("--device", "cpu, cuda, cuda:N, or rehearsal: what a race on a GPU does, without one", default="cpu")
     add("--ours", f"variants of Lamina, joined by commas, of {', '.join(variants.OURS)}",
         f"eigen; on a GPU {defaults['networks', 'cuda'][0]}")
-    add("--peers", f"what they race, of {', '.join(variants.PEERS)}",
+    add("--peers", f"variants that ours race, joined by commas, of {', '.join(variants.PEERS)}",
         "; ".join(f"{' on '.join(of)}: {words[1]}" for of, words in defaults.items()))
-    add("--modes", "of networks: training, inference, or both joined by a comma", "training", type=modes,
+    add("--modes", "modes of networks: training, inference, or both joined by a comma", "training", type=modes,
         default=["training"])
     add("--batch", "images of a pass", type=whole(1), default=16)
-    add("--share", "of the trainings' synthetic sets, in whole batches", type=positive, default=0.1024)
-    add("--threads", "of every worker", f"the processors that this process may use, here {every}", type=whole(1),
+    add("--share", "share of the trainings' synthetic sets, in whole batches", type=positive, default=0.1024)
+    add("--threads", "threads of each worker", f"the processors that this process may use, here {every}", type=whole(1),
         default=every)
-    add("--rounds", f"each one pass of every variant; fewer than {FEWEST_ROUNDS} have no interval", type=whole(2),
+    add("--rounds", f"rounds of one pass of every variant; fewer than {FEWEST_ROUNDS} have no interval", type=whole(2),
         default=9)
     add("--retries", "how often a disturbed pass, but no epoch, is run again", type=whole(0), default=3)
-    add("--memory", "of networks: whether peaks of memory are measured; only: and no times",
+    add("--memory", "whether peaks of memory of networks are measured; only: they, and no times",
         choices=("yes", "no", "only"), default="yes")
     add("--python", "an interpreter with a peer; may be given more than once",
         f"the first of {', '.join(pythons.USUAL)}", action="append", default=[], metavar="EXE")
@@ -135,7 +135,7 @@ def parse(description, words=None):
     if given.share > 1:
         parser.error("--share is at most 1")
     if given.memory == "only" and (given.limit or given.what != "networks"):
-        parser.error("--memory only is of networks, and leaves out the times, which --limit is of")
+        parser.error("--memory only is for networks; it measures no times, so --limit has nothing to judge")
     if given.what == "trainings":
         given.retries = 0  # an epoch that is run again would be the next one
     given.program = os.path.abspath(given.program)

@@ -33,7 +33,7 @@ def times_of(sample, part):
 
 
 def rows_of(request, key, variant, passes, **facts):
-    """A variant's rows of one case: one for each part, with a time for each round. A pass or an epoch is one."""
+    """A variant's rows of a case: one for each part, with a time for each round. An epoch or a layer's pass is one."""
     found = []
     for part in PARTS.get(request, (request,)):
         its_key = key | {"part": part}
@@ -53,7 +53,7 @@ def processor():
 
 
 def command_line(words):
-    """A program's words for a shell; of absolute paths, the program's among them, their last names."""
+    """A program's words for a shell. Absolute paths, as that of the program, are cut to their last names."""
     return shlex.join(re.sub(r"(?<![^=:,])/(?:[^,:]*/)?(?=[^,:/])", "", word) for word in words)
 
 
@@ -72,7 +72,7 @@ class Unwritable(Exception):
 
 
 class File:
-    """A file that is whole whenever it is rewritten, and writable from the start. `written`: whether it has been."""
+    """A file that is whole at every moment, and writable from the start. `written`: whether it has been written."""
 
     def __init__(self, path):
         self.path, self.written = path, False

@@ -1,4 +1,4 @@
-"""One race: every variant in its own worker, passes in the order A B C, C B A, ..., whatever is raced, and where."""
+"""One race, on any device and of any kind: every variant in its own worker, passes in the order A B C, C B A, ..."""
 
 import collections
 import dataclasses
@@ -16,13 +16,13 @@ SETTLE_SECONDS = 0.05  # after a pass the threads of another worker still spin f
 FOREIGN_CORES = {"cpu": 0.1, "rehearsal": 1.0, "cuda": 1.0}  # cores that others may use during a pass
 AGREEMENT = {"inference": 1e-4, "training": 1e-3}  # largest distance from our f32 logits, as a share
 COARSE_AGREEMENT = {"tf32": 1e-2, "f16": 1e-2, "bf16": 8e-2}  # 20 times the unit roundoff of what products multiply
-DEEP_NETWORKS = 5  # times these at most, where rounding alone is above them
+DEEP_NETWORKS = 5  # a bound grows at most so many times, where rounding alone is above it
 LAYER_PASSES = ("forward", "backward_params", "backward_data")
 MEBIBYTE = 2**20
 
 
 def in_turn(items, round_):
-    """The items in the order of a round: it turns from round to round, so that drift meets all alike."""
+    """The items in the order of a round: every second round is reversed, so that drift meets all items alike."""
     return list(items) if round_ % 2 == 0 else list(reversed(items))
 
 
@@ -76,11 +76,11 @@ class Document:
 
 class Runner:
     """The workers of all variants for one network, for one training, or for all layers."""
-    # They end with the `with` block. Who fails is left out, with an entry in the document; who refuses is left out of
-    # that case.
+    # The workers end with the `with` block. A worker that fails is left out from then on, and one that refuses is left
+    # out of that case. Both get an entry in the document.
 
     def __init__(self, network, raced, options, document, folder):
-        """`folder`: of the numbers of the network, which Lamina writes unless they are there."""
+        """`folder`: folder of the network's numbers. Lamina writes them unless they are there."""
         self.network, self.options, self.document, self.folder = network, options, document, folder
         self.name = networks.name_of(network)
         self.what, self.batch, self.facts = options.what, options.batch, {}
@@ -114,7 +114,7 @@ class Runner:
         return Worker(variant.name, command, self.options.threads, self.options.patience, variant.environment)
 
     def start(self, raced):
-        """Starts all at once, and reads their greetings then."""
+        """Starts all workers at once, and reads their greetings afterwards."""
         for variant in raced:
             self.attempt(variant, "start", lambda: self.workers.update({variant: self.new_worker(variant)}))
         for variant, worker in list(self.workers.items()):
@@ -122,12 +122,12 @@ class Runner:
                 self.leave(variant)
 
     def attempt(self, variant, stage, work):
-        """Whether it went well; else the document has the reason, and a worker that failed is ended."""
+        """Whether the work succeeds. If not, the document gets the reason, and a worker that failed is ended."""
         try:
             work()
             return True
         except WorkerError as error:
-            if not (error.refused and variant.layout == "winograd"):  # oneDNN has none for most windows
+            if not (error.refused and variant.layout == "winograd"):  # oneDNN has no Winograd for most windows
                 self.document.add_failure(self.name, variant, stage, error)
             if not error.refused:
                 self.leave(variant)
@@ -138,7 +138,7 @@ class Runner:
             close_all([worker], at_once=True)
 
     def cases(self):
-        """The items of the race. Throws WorkerError if a network has no convolutions."""
+        """The items of the race. Raises WorkerError if no worker of ours runs or a network has no convolutions."""
         first = next((variant for variant in self.workers if variant.ours), None)
         key = {"network": self.name, "type": next(iter(self.workers)).precision if self.workers else "f32",
                "batch": self.batch}
@@ -197,10 +197,10 @@ class Runner:
         return self.workers[variant].ask(f"{command} {request_of(variant, case)}")
 
     def check(self, variant, case, facts):
-        """Compares a peer's numbers with our f32's."""
-        # Two programs agree no better with each other than each does with the exact result, which they do less the
-        # deeper a network is. So in training, in coarse precisions, and on a GPU, whose algorithms are others, twice
-        # the distance of PyTorch's eager numbers in the same precision from its f64 is the bound where that is more.
+        """Compares a peer's numbers with our numbers in f32."""
+        # Rounding takes each program away from the exact result, and more so in a deep network. So in training, in
+        # coarse precisions, and on a GPU, which has other algorithms, the bound may grow: to twice the distance of
+        # PyTorch's eager numbers in the same precision from its numbers in f64.
         if self.what != "networks" or variant.ours:
             return
         found = self.ask(variant, case, "check")
@@ -215,15 +215,15 @@ class Runner:
         facts["check"] = found | {"bound": bound}
 
     def open(self, variant, case, facts):
-        """Has a worker make what is raced and warm it up. Its rows say what computes it."""
+        """Has a worker make what is raced and warm it up. The rows say which implementation computes it."""
         facts["opened"] = self.ask(variant, case, "open")
         if "implementation" in facts["opened"]:
             facts["algorithm"] = facts["opened"]["implementation"]
 
     def measure_memory(self, variant, case, facts):
-        """On a GPU: what PyTorch's allocator counted and what Lamina's plan holds."""
-        # On the processor: the growth of a separate process over two passes, as what another layout left in this one
-        # would be counted, or used again.
+        """Adds a peak of memory. On a GPU: what PyTorch's allocator counted, or what Lamina's plan holds."""
+        # On the processor: the growth of a separate process over two passes. In this worker, memory that another layout
+        # left would be counted, or used again.
         entry = {"net": self.name, "mode": case.request, "variant": variant.name}
         if self.options.device == "cpu":
             with self.new_worker(variant) as worker:
@@ -257,7 +257,7 @@ class Runner:
         return samples
 
     def quiet_pass(self, variant, case):
-        """One pass, again while other processes took the cores; the last attempt counts."""
+        """One pass. It is run again, up to `retries` times, if other processes took the cores; the last one counts."""
         for _ in range(self.options.retries + 1):
             time.sleep(SETTLE_SECONDS)
             sample = self.workers[variant].timed_pass(request_of(variant, case))

@@ -138,7 +138,7 @@ def onednn_worker(program):
 
 
 def check_known(what, word, known, whose=""):
-    """`whose`: the engine that has such words; of no engine where it is empty."""
+    """Raises BadVariant for an unknown word. `whose`: the engine whose words these are; empty: no engine's."""
     if word not in known:
         near = difflib.get_close_matches(str(word).lower(), known)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
@@ -205,7 +205,7 @@ def read(text, what, device):
 
 
 def with_pythons(variants, named):
-    """The variants with their interpreters; one of PyTorch for each that has it."""
+    """The variants with their interpreters: one variant for each interpreter that can import the engine."""
     # `named`: those of --python. An engine without a named one has the first usual one. Throws NoPython.
     found = []
     wanted = {ENGINES[variant.engine].modules for variant in variants}

@@ -13,7 +13,7 @@ END_SECONDS = 4  # for all workers to end: less than the race may take to end
 
 
 class WorkerError(Exception):
-    """A worker died, or cannot do what was asked, which is no fault: `refused`. The message says which and why."""
+    """A worker failed. `refused`: it cannot do what was asked, which is no fault. The message says which and why."""
 
     def __init__(self, message, refused=False):
         super().__init__(message)
@@ -39,7 +39,7 @@ def used_seconds(pid):
 
 
 def resident_bytes(pid, field):
-    """VmRSS: resident now. VmHWM: at most, since the process began or the peak was reset."""
+    """Resident memory of a process. VmRSS: now. VmHWM: the peak, since the process began or the peak was reset."""
     with open(f"/proc/{pid}/status") as file:
         for line in file:
             if line.startswith(field + ":"):
@@ -49,8 +49,8 @@ def resident_bytes(pid, field):
 
 class Worker:
     """The process."""
-    # `patience`: seconds for an answer, after which it is ended. Its first line, the greeting, is left to greet(), so
-    # that several start at once. `environment`: what it has besides ours.
+    # `patience`: seconds for an answer, after which the worker is ended. greet() reads the first line, the greeting, so
+    # that several workers start at once. `environment`: variables besides those of this process.
 
     def __init__(self, name, command, threads, patience, environment=()):
         self.name, self.command, self.patience, self.greeting = name, command, patience, None
@@ -88,7 +88,7 @@ class Worker:
         return self.read()
 
     def timed_pass(self, request):
-        """The answer to a pass, with the cores that others used meanwhile, less the clocks' doubt of a few ticks."""
+        """The answer to a pass, with the cores that others used meanwhile, minus the clocks' error of a few ticks."""
         pid = self.child.pid
         start, used, busy = time.monotonic(), used_seconds(pid), busy_seconds()
         sample = self.ask(f"pass {request}")
@@ -124,7 +124,7 @@ class Worker:
 
 
 def close_all(workers, at_once):
-    """Ends workers, after the pass that each runs or at once: each is asked to before any is waited for."""
+    """Ends workers, at once or after the pass that each runs. All are asked to end before any is waited for."""
     for worker in workers:
         if at_once:
             worker.child.terminate()

@@ -159,7 +159,7 @@ Json row_entry(const Row& row, const Outcome& outcome, const Place& place) {
   entry.erase("repetition_index");
   const auto times = [per_second = benchmark::GetTimeUnitMultiplier(unit)](const std::vector<double>& seconds) {
     Json list = Json::array();
-    for (const double each : seconds) list.push_back(std::round(1e9 * each) / (1e9 / per_second));  // a clock has ns
+    for (const double each : seconds) list.push_back(std::round(1e9 * each) / (1e9 / per_second));  // clocks count ns
     return list;
   };
   entry["real_times"] = times(seconds_of(all));

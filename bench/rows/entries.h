@@ -26,7 +26,7 @@ struct Place {
 /// Seconds "real_time" and "cpu_time", and counters: rates, memory and readings.
 using Figures = std::map<std::string, double>;
 
-/// The passes of each run of a row that the library made.
+/// The passes of each run of a row, as Google Benchmark made the runs.
 using Runs = std::vector<std::span<const Sample>>;
 
 /// Figures of one run of passes: means of their times, and the state of the device after the last.
@@ -38,18 +38,18 @@ Figures figures_of(const Row&, const Outcome&, const Runs&, const std::string& s
 /// The fields that every entry begins with.
 Json begin_entry(const std::string& name, const Place&);
 
-/// An entry of the samples: its place, its figures, and what the row and its measurement say beside them.
+/// An entry of the samples: its place, its figures, and further facts of the row and its measurement.
 Json entry_of(const Row&, const Outcome&, const Place&, benchmark::TimeUnit, const Figures&,
               std::span<const Sample> samples);
 
-/// Why there is no further pass of a row, as an entry.
+/// An entry that says why there is no further pass of a row.
 Json failure_entry(const Row&, const Outcome&, Place, benchmark::TimeUnit);
 
-/// All passes of a row that has times: the entry of the pass in the middle, by time, with the times of all of them, in
-/// their order, as the lists real_times and cpu_times.
+/// All passes of a row that has times: the entry of the pass whose time is nearest the median, with the times of all
+/// passes, in their order, as the lists real_times and cpu_times.
 Json row_entry(const Row&, const Outcome&, const Place&);
 
-/// Prints why a group could not be measured.
+/// Sets why a group could not be measured, by the error.
 void set_failure(Outcome&, const std::exception&);
 
 /// Milliseconds; for layers microseconds, for trainings seconds.

@@ -19,7 +19,7 @@ std::vector<Row> rows_of_mode(Session& session, const RunOptions& options, const
   const bool training = mode == Mode::training;
   const GraphCost cost = graph_cost(graph, c.dtype, session.plans.protocol(c.network).input_gradient);
   const double images = c.batch;
-  const int ranks = options.net.ranks;  // the graph is of one's part
+  const int ranks = options.net.ranks;  // the graph is for one rank's part
   const Work forward = {images, ranks * cost.forward.flops}, backward = {images, ranks * cost.backward.flops};
 
   Group group;
@@ -36,7 +36,7 @@ std::vector<Row> rows_of_mode(Session& session, const RunOptions& options, const
   group.flops_per_pass = group.work.back().flops / ranks;
   group.open = [&session, &options, c, mode] {
     Backend& backend = session.backends.usable(c.backend);
-    if (options.plan.cuda_graph) backend.device().capture([] {});  // or refuses, before any work
+    if (options.plan.cuda_graph) backend.device().capture([] {});  // throws Unsupported, if at all, before any work
     auto run = std::make_unique<NetRun>(session.plans.graph(c), backend, session.plans.options(c, mode),
                                         options.plan.cuda_graph, session.plans.weights(c), session.ranks,
                                         runs_on_gpu(c.backend));
@@ -99,7 +99,7 @@ std::vector<Row> layer_rows(Session& session, const RunOptions& options, const C
   for (const DistinctLayer& layer : distinct_layers(graph)) {
     const std::vector<Shape> x = input_shapes(graph, layer.first());
     for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_params})
-      if (cost(layer.first().op, x, pass, c.dtype).bytes > 0)  // else the op lacks the pass
+      if (cost(layer.first().op, x, pass, c.dtype).bytes > 0)  // 0: the op lacks the pass
         append_rows(rows, session, options, c, graph, layer, pass);
   }
   return rows;

@@ -1,4 +1,4 @@
-// The loop that measures rows, and the line that says which one runs and how long the rest will take.
+// The loop that measures rows, and the line that says which row runs and how long the rest will take.
 
 #include "meter.h"
 
@@ -16,7 +16,7 @@
 namespace lamina::bench {
 namespace {
 
-constexpr double guessed_share_of_peak = 0.5;  // until there are times of our own
+constexpr double guessed_share_of_peak = 0.5;  // until times are measured
 
 }  // namespace
 
@@ -106,7 +106,7 @@ bool Meter::measure(const Row& row, std::size_t index) {
 
 /// The spans of one pass of every rank, two lanes for each: of passes and of sums. Every rank calls it.
 void Meter::add_spans(const std::string& network, const std::vector<Span>& spans) {
-  if (spans.empty()) return;  // as for layers, on every rank alike
+  if (spans.empty()) return;  // on every rank: layers have no spans
   Communicator& ranks = *session_->ranks;
   if (network != traced_) {
     traced_ = network;

@@ -57,7 +57,8 @@ class Progress {
   Progress(Peaks&, const std::vector<Row>& rows, int passes);
 
   double left_seconds() const;  ///< seconds left; 0: not known
-  /// Shows a line that is written over (terminal), or a line per group; pass 0 warms up. `passes` 0: not known.
+  /// Shows the progress: on a terminal in one line that is written over, otherwise a line per group. Pass 0 warms up.
+  /// `passes` 0: not known.
   void show(const Row&, int pass, int passes);
   void pass_done(const Group&);
   void group_failed(const Group&, int passes_left);

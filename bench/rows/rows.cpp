@@ -28,7 +28,7 @@ namespace lamina::bench {
 namespace {
 
 std::string nearest(const std::vector<std::string>& names, const std::string& filter) {
-  std::string plain = filter;  // without what only an expression means
+  std::string plain = filter;  // without the special characters of expressions
   std::erase_if(plain, [](char c) { return std::string_view("^$()[]*+?\\").find(c) != std::string_view::npos; });
   std::vector<std::pair<std::size_t, const std::string*>> ranked;
   for (const std::string& name : names) ranked.emplace_back(edit_distance(plain, name, Match::part), &name);
@@ -76,7 +76,7 @@ void announce(const Progress& progress, const Runner& runner, Session& session, 
              seconds > 0 ? fmt::format(": about {} in all", seconds_text(seconds)) : "");
 }
 
-/// Adds what --benchmark_context gives. Throws UsageError.
+/// Adds the facts of --benchmark_context. Throws UsageError.
 void add_facts(Json& context, const std::vector<std::string>& facts) {
   for (const std::string& fact : facts) {
     const std::size_t equals = fact.find('=');

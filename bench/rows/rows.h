@@ -16,7 +16,8 @@
 
 namespace lamina::bench {
 
-/// Without names of networks: all networks that a filter names, or the ten of the published tables.
+/// The options of `run`. Without names of networks: all networks that a filter names, or the ten of the published
+/// tables.
 struct RunOptions : TaskOptions {
   double noise = 0;     ///< half-width of the median's interval to reach, as a share of the median; 0: none
   double min_time = 0;  ///< seconds of a run, or with `noise` the most of a measurement; 0: not given
@@ -55,7 +56,7 @@ struct Group {
   std::vector<std::string> parts;
   std::vector<Work> work;     ///< work of all ranks, by part
   double flops_per_pass = 0;  ///< operations of a whole pass of one rank, to predict its time
-  int ranks = 1;              ///< ranks whose units' rate is beside each sample
+  int ranks = 1;              ///< ranks that share the work; the peak beside a sample is that of one rank
   int layers = 0;             ///< layers of the network with this spec; 0: not a layer
   std::function<std::unique_ptr<TimedRun>()> open;
 };
@@ -84,7 +85,7 @@ struct Outcome {
   std::string note, algorithm;
   double peak_flops_per_second = 0;              ///< peak of the backend and type; 0: not known
   Conditions conditions{};                       ///< conditions of the machine meanwhile
-  std::string failure;                           ///< reason why it could not be measured, kind first
+  std::string failure;                           ///< reason why it could not be measured; begins with its kind
   Failure kind = Failure::failed;                ///< kind of that failure
   std::size_t wanted_bytes = 0, free_bytes = 0;  ///< bytes of an out-of-memory failure, as far as known
 };
@@ -92,9 +93,9 @@ struct Outcome {
 /// Outcomes by group.
 using Outcomes = std::map<const Group*, Outcome>;
 
-/// Every row of every network on every backend, batch, type and layout that the options name, rows of first calls
-/// first; touches no device. Needs session and options alive while rows run. `left_out` gets the networks
-/// that --image is too small or too large for, and a note that several ranks have only the rows of a training.
+/// Every row of every network on every backend, batch, type and layout that the options name: rows of networks first,
+/// then those of layers. Session and options must outlive the rows. `left_out` gets the networks that --image is too
+/// small or too large for, and a note that several ranks have only the rows of a training.
 /// Throws what a network of the options throws.
 std::vector<Row> all_rows(Session&, const RunOptions&, std::string* left_out = nullptr);
 

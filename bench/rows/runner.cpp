@@ -1,4 +1,4 @@
-// Runs rows under Google Benchmark, and tells what keeps or shows them.
+// Runs rows under Google Benchmark, and reports them to a file and to the screen.
 
 #include "runner.h"
 
@@ -56,7 +56,7 @@ void print_by(benchmark::BenchmarkReporter& by, bool same_counters, Run run, con
               const Runs& runs) {
   constexpr std::array shown = {"images_per_second", "flops_per_second", "share_of_peak"};
   const std::vector<Sample>& samples = outcome.samples[row.part];
-  if (runs.empty() && !samples.empty()) return;  // it would look like a time of 0; standard error has it
+  if (runs.empty() && !samples.empty()) return;  // the failure would look like a time of 0; standard error has it
   run.run_name = {};
   run.run_name.function_name = row.name;
   run.report_label = samples.empty() ? outcome.note : with_clock(outcome.note, samples);
@@ -150,7 +150,7 @@ void Runner::iterate(const Row& row, benchmark::State& state) {
     state.SkipWithError(again ? "Unsupported, as above" : outcome.failure.c_str());
     return;
   }
-  // The library must not know that a row failed after its first passes (1.7 ends the process): the report does.
+  // The library must not know that a row failed after its first passes (1.7 ends the process): the report handles it.
   std::size_t at = first;
   for ([[maybe_unused]] auto _ : state) state.SetIterationTime(lost ? options_->min_time : samples[at++].seconds);
 }
@@ -227,7 +227,7 @@ Report file_report(const Runner& runner, ResultFile& file) {
 Report text_report(const Runner& runner, benchmark::BenchmarkReporter& by, bool same_counters) {
   const auto begin = [&](benchmark::BenchmarkReporter::Context context) {
     static std::ostream nowhere(nullptr);
-    by.SetErrorStream(&nowhere);  // the machine and the build are in the file, by more than the library knows
+    by.SetErrorStream(&nowhere);  // the file has more facts of machine and build than the library
     context.name_field_width = 0;
     for (const Row& row : runner.rows()) context.name_field_width = std::max(context.name_field_width, row.name.size());
     context.name_field_width += std::string_view("_stddev").size();

@@ -29,7 +29,7 @@ class Runner {
   bool any_failed() const;    ///< whether a row failed, other than by a refusal
   bool any_measured() const;  ///< whether a row has at least one sample
 
-  const Row& row_of(const benchmark::BenchmarkReporter::Run&) const;  ///< row that the library reports
+  const Row& row_of(const benchmark::BenchmarkReporter::Run&) const;  ///< row of a run that the library reports
   /// The passes of a run that the library reports, or of each run in a statistic. Runs without all their passes are
   /// left out.
   Runs runs_of(const benchmark::BenchmarkReporter::Run&) const;
@@ -57,12 +57,12 @@ class Runner {
   std::map<std::string, std::string> refused_;  ///< last reported refusal, by backend
 };
 
-/// Reports finished runs of the library to a keeper or printer of rows. Runs without passes are left out. Of each row's
-/// failed runs only the first is reported.
+/// Reports the library's runs to a keeper or printer of rows. Interrupted runs are left out. Of each row's failed runs
+/// only the first is reported.
 class Report final : public benchmark::BenchmarkReporter {
  public:
   using Begin = std::function<void(const Context&)>;
-  /// Takes a run, or a statistic, with the passes of each run that it is of; none: it failed.
+  /// Takes a run, or a statistic of runs, with the passes of each run; no passes: the run failed.
   using Take = std::function<void(const Run&, const Row&, const Outcome&, const Runs&)>;
 
   Report(const Runner& runner, Take take, Begin begin)

@@ -22,7 +22,7 @@ std::vector<double> per_image(const SweepPoint& point) {
   return seconds;
 }
 
-/// Passes of one process resemble their predecessors.
+/// The ratio of two series of passes. Its interval is widened, as passes of one process resemble their predecessors.
 Interval ratio_of(const std::vector<double>& from, const std::vector<double>& to) {
   return inflate(unpaired_ratio_interval(from, to), std::max(autocorrelation_factor(from), autocorrelation_factor(to)));
 }
@@ -40,8 +40,8 @@ std::vector<SweepPoint> timed(std::vector<SweepPoint> points) {
   return points;
 }
 
-/// The answer and, after it, why it is not sure, if so: other programs took much time during its points, or these have
-/// too few passes for an interval of 95 %.
+/// The answer, and the reasons why it may not be sure: other programs took much time during its points, or the points
+/// have too few passes for an interval of 95 %.
 Answer from_points(Answer answer, const std::vector<SweepPoint>& points) {
   const double most = std::ranges::max_element(points, {}, &SweepPoint::others_share)->others_share;
   if (most > max_foreign_load)

@@ -14,7 +14,7 @@ namespace lamina::bench {
 struct SweepPoint {
   int batch = 0, threads = 0;
   std::vector<double> seconds{};  ///< seconds of each pass
-  std::string failure{};          ///< reason why there are none
+  std::string failure{};          ///< reason why there are no seconds
   double others_share = 0;        ///< share of all processors' time that other programs took meanwhile
 };
 
@@ -39,7 +39,7 @@ struct LargestRun {
   bool at_least = false;      ///< whether larger batches were not predicted
   bool ran = false;           ///< whether the predicted batch ran
   bool next_refused = false;  ///< whether one image more was out of memory
-  std::string not_run{};      ///< reason why it was not tried
+  std::string not_run{};      ///< reason why the predicted batch was not tried
   std::string limit{};        ///< memory limit: "2.00 GiB"
 };
 Answer largest_batch(const LargestRun&);

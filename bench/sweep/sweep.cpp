@@ -29,7 +29,7 @@
 namespace lamina::bench {
 namespace {
 
-constexpr int usual_batch = 16;  // batch for threads, and between the odd batches
+constexpr int usual_batch = 16;  // batch of the points for threads; 15 and 17 are the odd batches
 
 std::size_t gpu_memory() {
   for (const DeviceInfo& device : devices())
@@ -60,7 +60,7 @@ std::string to_string(const Series& series) {
                      to_string(series.layout), series.image > 0 ? fmt::format(", image {}", series.image) : "");
 }
 
-/// A session with one number of threads and size: rows point to it.
+/// A session with one number of threads and one image size. Rows point to it.
 struct Setting {
   Setting(const RunOptions& its, const MakeBackend& make, Progress& progress)
       : options(its), session(options, make), meter(session, options, progress) {}
@@ -167,8 +167,8 @@ class Sweep {
     return runs_on_gpu(series.backend) && !options_.backends.has_memory_limit() ? gpu_memory() : limit_;
   }
 
-  /// Has the progress know the points of the series, and finds its largest batch. A series that cannot be planned is
-  /// named here and in the file, and left out.
+  /// Announces the points of a series to the progress, and finds its largest batch. A series that cannot be planned is
+  /// left out, and named on standard error and in the file.
   void plan(const Series& series) {
     try {
       Planned its = planned(series);
@@ -195,7 +195,8 @@ class Sweep {
     fmt::print(stderr, "{} cannot be planned: {}\n", to_string(series), error.what());
   }
 
-  /// The batches that are named, or else 1, which is tried whatever is predicted, 2, 4, ... up to the largest.
+  /// The named batches. Without them 1, 2, 4, ... up to the largest that fits, 15 and 17; batch 1 is tried even if it
+  /// is predicted not to fit.
   Planned planned(const Series& series) {
     if (!options_.configs.batches.empty()) return {series, options_.configs.batches};
     const MemoryPredictor predictor{setting_of(series, 0).session, series.config(usual_batch), mode()};
@@ -320,8 +321,8 @@ class Sweep {
     return settings;
   }
 
-  /// What a file must share to be completed. The settings in the names of rows may differ: another size, type or limit
-  /// is another row.
+  /// The settings that an earlier file must share to be completed. Settings in the names of rows may differ: another
+  /// size, type or limit is another row.
   std::string settings() const {
     PlanningSettings unnamed = options_;
     unnamed.net.onnx.clear();

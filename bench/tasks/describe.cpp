@@ -1,5 +1,5 @@
 // The layers of networks: what they make, hold, compute and move, per image, and which algorithms backends take for
-// them; the memory that they would take, from the planner's arithmetic alone; gradients against differences.
+// them; the memory that they would take, by the planner's arithmetic; their gradients against finite differences.
 
 #include "describe.h"
 
@@ -26,7 +26,7 @@ struct Line {
   std::string layers, passes, algorithm, reason;
 };
 
-/// As a plan would lower the network; no plan is made.
+/// The algorithms that a plan would take. No plan is made.
 std::vector<Line> lowered(Session& session, const Config& c) {
   const Graph graph = session.plans.graph(c);
   Backend& backend = session.backends.at(c.backend);
@@ -39,7 +39,7 @@ std::vector<Line> lowered(Session& session, const Config& c) {
   return lines;
 }
 
-/// As they are in a plan that measured them.
+/// The algorithms of a plan that measures them.
 std::vector<Line> measured(Session& session, const Config& c) {
   const Plan plan(session.plans.graph(c), session.backends.usable(c.backend), session.plans.options(c));
   std::vector<Line> lines;

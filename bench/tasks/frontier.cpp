@@ -16,7 +16,7 @@
 namespace lamina::bench {
 namespace {
 
-/// Under which everything is measured: limits decide only between what was.
+/// The demands under which everything is measured. Limits decide only between measured algorithms.
 Choice demands_of(const Choice& limits) {
   Choice demands;
   demands.math = limits.math;
@@ -32,14 +32,14 @@ Lowered::Step step_by_rule(Session& session, const Config& c, const Graph& graph
     const auto step = std::ranges::find_if(lowered.steps, [&](const auto& each) { return each.covers(pass); });
     if (step != lowered.steps.end()) return *step;
   } catch (const Unsupported&) {
-    // Then there is no such line to mark.
+    // Then no algorithm is the rule's.
   } catch (const OutOfMemory&) {
-    // There is no line to mark here, either.
+    // Here, too, no algorithm is the rule's.
   }
   return {};
 }
 
-/// Checks what the algorithms of one layer and pass leave: error and bits.
+/// Checks the results of the algorithms of one layer and pass: their error and their bits.
 class OutputCheck {
  public:
   explicit OutputCheck(Device& device) : device_(device) {}
@@ -59,7 +59,7 @@ class OutputCheck {
  private:
   Device& device_;
   std::map<std::string, std::uint64_t> first_bits_;
-  std::map<int, std::optional<Reference>> references_;  ///< references by batch: all images, and one
+  std::map<int, std::optional<Reference>> references_;  ///< references by batch: of all images, and of one
 };
 
 /// The memory of the neediest algorithm for which there is enough. Algorithms that need more say what they lack.
@@ -101,7 +101,8 @@ std::vector<TunedLayer> tuned_layers(Session& session, const Config& c, const Gr
   return lines;
 }
 
-/// 0: tied. Who left the race was clearly slower than its best, in rounds that may be too few to show it again.
+/// The order of two measurements by time; 0: tied. An algorithm that left the race was clearly slower than the best
+/// one, in rounds that may be too few to show it here.
 int by_time(const Measurement& a, const Measurement& b) {
   const Interval ratio = ratio_interval(b.seconds, a.seconds);
   if (ratio.high < 1) return -1;

@@ -19,7 +19,7 @@ using Candidate = LayerTuning::Candidate;
 /// Whether the algorithm is deterministic: it is declared so, and never gave other bits.
 bool is_deterministic(const Measurement&);
 
-/// Whether it keeps the limits of workspace, determinism and error; the error is the measured error here.
+/// Whether the algorithm keeps the limits of workspace, determinism and error. The error is the measured one here.
 bool within(const Measurement&, const Choice& limits);
 
 /// The tuner's pick among the candidates within the limits.
@@ -40,7 +40,7 @@ struct FrontierOptions : TaskOptions {
 struct FrontierLine {
   std::string node;  ///< first node of the layer
   std::string op;    ///< "conv"
-  int layers = 1;    ///< such layers of the network; in backward_data, those whose gradient is wanted
+  int layers = 1;    ///< number of such layers; in backward_data only those whose gradient is wanted
   Cost work;
   std::string reason{};  ///< reason why the rule takes its algorithm, for people; empty: there is only one
   LayerTuning tuning;

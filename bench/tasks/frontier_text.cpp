@@ -129,7 +129,7 @@ std::vector<std::string> cells(const FrontierLine& line, const Candidate& one) {
   return text;
 }
 
-/// The columns of networks, or of layers that were given, which are alone.
+/// The columns for networks, or for layers that are given alone.
 std::vector<TextTable::Column> columns(bool of_layers) {
   std::vector<TextTable::Column> all = {"layer",         ">layers",   "pass",           "algorithm", ">ms",
                                         "interval",      ">GFLOP/s",  ">workspace MiB", ">error",    ">guaranteed",
@@ -140,7 +140,7 @@ std::vector<TextTable::Column> columns(bool of_layers) {
   return all;
 }
 
-/// Adds the lines of one frontier: what none beats, or everything.
+/// Adds the lines of one frontier: the algorithms that no other beats, or all of them.
 void add_rows(TextTables& tables, const Frontier& frontier, const FastestNet& net, const Choice& limits,
               bool everything, bool of_layer) {
   const Config& c = frontier.config;
@@ -289,7 +289,7 @@ bool frontiers(Session& session, const FrontierOptions& options, const Print& pr
     }
     add_rows(tables, frontier, net, limits, !text || of_layers, of_layers);
     if (of_layers && !stopped && &c != &all.back() && (&c)[1].network == c.network)
-      continue;  // of the next backend, too
+      continue;  // the table will have the next backend, too
     print(tables.take(fmt::format("{}, {}, {} math, medians of up to {} samples", of_layers ? c.network : to_string(c),
                                   to_string(c.dtype), to_string(limits.math), rules.race.rounds),
                       of_layers ? "" : "\n"));

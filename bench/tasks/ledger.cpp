@@ -42,7 +42,7 @@ std::string medians_text(int passes, int asked) {
   return passes == asked ? text : fmt::format("{}: interrupted before {}", text, asked);
 }
 
-/// `product` is not measured where nobody wants it. An interrupt leaves the rest at 0.
+/// `product`: whether to measure the rate of a large product, too. An interrupt leaves the remaining rates at 0.
 Rates rates_of(Peaks& peaks, const Config& c, bool product) {
   if (interrupted() != 0) return {};
   Rates rates{peaks.of(c.backend, c.dtype)};
@@ -81,7 +81,7 @@ void set_known(Json& json, const char* name, double value) {
 
 std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
 
-/// Interrupted, the pass that runs is the last.
+/// Measures the ledger of a network. After an interrupt the running pass is the last.
 Ledger make_ledger(Session& session, const Config& c, int passes) {
   Plan plan = [&] {
     const EndsPlanning ends;
@@ -131,7 +131,7 @@ Ledger make_ledger(Session& session, const Config& c, int passes) {
   return ledger;
 }
 
-/// A ledger as an entry of a result file, its calls in the order of the plan. `asked`: passes.
+/// A ledger as an entry of a result file, its calls in the order of the plan. `asked`: number of passes asked for.
 Json ledger_json(const RowKey& key, const Ledger& ledger, const Rates& rates, int asked) {
   Json json = {{"key", key},
                {"passes", ledger.passes()},
@@ -228,7 +228,7 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
         fmt::print(stderr, "[{}/{}] {}\n", &c - all.data() + 1, all.size(), to_string(c));
         ledger = make_ledger(session, c, passes);
       } catch (const Interrupted&) {
-        // It has no passes.
+        // The ledger has no passes.
       }
     if (ledger.passes() < passes)
       fmt::print(stderr, "Interrupted: {} is {}\n", to_string(c),

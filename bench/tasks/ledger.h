@@ -29,7 +29,7 @@ struct LedgerEntry {
   std::size_t workspace_bytes = 0, live_bytes = 0;  ///< bytes; live: in use in the arena while it runs
 };
 
-/// The whole that the shares of a ledger are parts of.
+/// The rates that the device reaches, on which the shares of a ledger are based.
 struct Rates {
   Peak units{};
   double product_flops_per_second = 0, memory = 0;  ///< operations and bytes per second; 0: not known

@@ -1,6 +1,6 @@
 // The state of the machine while something was timed: the load of other programs, clock and temperature of the
 // processors, as far as the system lets us read them; and the clock of this core, as far as additions show it.
-// Marks by number of samples, spread, load, clock and temperature.
+// Grades by number of samples, spread, load, clock and temperature.
 
 #include "machine_watch.h"
 
@@ -55,7 +55,7 @@ void for_each_in(const fs::path& folder, Take&& take) {
     take(each->path());
 }
 
-/// No reading is below every reading.
+/// An empty optional, no reading, compares below every reading.
 void keep_highest(std::optional<double>& highest, std::optional<double> value) { highest = std::max(highest, value); }
 
 void keep_lowest(std::optional<double>& lowest, std::optional<double> value) {
@@ -83,10 +83,10 @@ void add_sensor(const fs::path& folder, std::optional<Temperature>& hottest) {
 
 /// The worst values that still give A, B and C.
 using Scale = std::array<double, 3>;
-constexpr Scale samples_scale{-9, -6, -3};      // their number, below 0 as more are better
-constexpr Scale spread_scale{0.01, 0.03, 0.1};  // half of the median's interval, of the median
-constexpr Scale load_scale{0.05, 0.15, 0.4};    // share of all processors, by others
-constexpr Scale clock_scale{0.02, 0.05, 0.15};  // lost between the highest and the lowest
+constexpr Scale samples_scale{-9, -6, -3};      // number of samples, negative as more are better
+constexpr Scale spread_scale{0.01, 0.03, 0.1};  // half of the median's interval, as a share of the median
+constexpr Scale load_scale{0.05, 0.15, 0.4};    // share of all processors that others took
+constexpr Scale clock_scale{0.02, 0.05, 0.15};  // loss from the highest to the lowest clock, as a share
 constexpr Scale heat_scale{-10, -5, 0};         // degrees above the limit
 
 char mark(const Scale& scale, double value) {

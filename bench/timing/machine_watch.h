@@ -40,7 +40,7 @@ std::optional<Temperature> processor_temperature(const std::filesystem::path& ro
 /// Looks at the machine between timed passes, at most once per window. A reading is the mean over the window.
 class MachineWatch {
  public:
-  /// The place where it reads, and its clocks: seconds now, and processor seconds of this process so far.
+  /// Where the watch reads, and its clocks: seconds now, and processor seconds of this process so far.
   struct Sources {
     std::filesystem::path root = "/";
     std::function<double()> now = steady_seconds, own_seconds = cpu_seconds;
@@ -74,8 +74,8 @@ struct Grade {
   std::vector<std::string> reasons{};  ///< reasons against A, and readings that failed
 };
 
-/// Needs a sample. The worst of all marks is the grade; what could not be read gives none, but without the load there
-/// is no A.
+/// The grade of a row that has a sample: the worst of its marks. A reading that failed gives no mark, except the load:
+/// without it there is no A.
 Grade grade(const std::vector<double>& seconds, const Conditions&);
 
 /// The conditions of samples of a device that reports its own clock and temperature, in place of the processor's.

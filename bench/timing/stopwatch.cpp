@@ -111,7 +111,7 @@ std::vector<double> CallStopwatch::run(std::size_t first, std::size_t end, bool 
   };
   bool again = false;
   const auto enqueue = [&] {
-    if (!forward && again) plan_->forward();  // each backward() wants one before it
+    if (!forward && again) plan_->forward();  // each backward() needs a forward() before it
     again = true;
     empty_caches();
     forward ? plan_->forward(stamp) : plan_->backward(stamp);

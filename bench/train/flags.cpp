@@ -60,7 +60,7 @@ void add_train_flags(CLI::App& app, TrainOptions& options) {
   app.option_defaults()->group(groups[0]);
   app.add_option("--backend", options.backend, "Backend; default: eigen");
   for (const Flag<TrainOptions>& flag : table()) flag.add(app, flag.name, options)->group(groups[flag.set]);
-  app.add_option("--seeds", options.seeds, "Trainings of each: with --seed, and as many seeds after it; default: 1")
+  app.add_option("--seeds", options.seeds, "Number of trainings of each, by seeds from --seed on; default: 1")
       ->check(CLI::Range(1, 1000));
   add_choice(app, "--dtype", options.dtype, dtypes, "Element type; default: f32");
   auto* checkpoint =

@@ -40,14 +40,14 @@ std::string epoch_line(const EpochResult&, int epochs, const std::string& data_n
 /// Seconds and dollars, to the last epoch and to the target.
 std::string summary(const TrainOptions&, const std::vector<EpochResult>&, const std::string& data_note);
 
-/// How an interrupted training goes on, or that it does not.
+/// Says how an interrupted training goes on, or that it does not.
 std::string stopped_line(const TrainOptions&, std::size_t done, int epochs, const std::string& data_note);
 
 /// A table with a row for each training.
 TextTable trained_table(const std::vector<Trained>&);
 
 /// "epoch 3/20  [############        ]  61 %  25310 samples/s  2 s left; in all about 1 min 5 s, of which 40 s are
-/// left" `seconds` since the training began, or went on; `batches` and `samples` done since then.
+/// left". `seconds`, `batches` and `samples`: time and work since the training began or was resumed.
 std::string progress_line(const lamina::Progress&, std::uint64_t epochs, double seconds, std::int64_t batches,
                           std::int64_t samples);
 
@@ -72,7 +72,7 @@ class TrainingScreen {
   std::condition_variable_any ended_{};
   lamina::Progress at_{};
   Clock::time_point begun_ = Clock::now();   ///< time of the start, later of the end of the first batch
-  std::int64_t batches_ = -1, samples_ = 0;  ///< batches and samples since then; -1: none at all
+  std::int64_t batches_ = -1, samples_ = 0;  ///< batches and samples since then; -1: no batch has ended
   std::jthread writer_;
 };
 
@@ -89,7 +89,7 @@ class Record {
   void begin(const std::string& name, const std::filesystem::path* onnx, const PreparedWorkload&, const TrainOptions&,
              int epochs, const std::vector<EpochResult>& before);
   void epoch_done(const EpochResult&, double cpu_seconds);
-  void trained() { results_.try_to_save(); }           ///< says that the training has ended, or was interrupted
+  void trained() { results_.try_to_save(); }           ///< saves the file when a training ends or is interrupted
   void end() { finish(results_, Peaks(*backends_)); }  ///< throws FileError
 
  private:

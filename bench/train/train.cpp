@@ -20,21 +20,20 @@
 namespace lamina::bench {
 namespace {
 
-/// Null for a network that no file has.
+/// The file of a network; null: it has none.
 const std::filesystem::path* file_of(const std::string& name, const TrainOptions& options) {
   const auto found = std::ranges::find(options.net.onnx, name, network_name);
   return found == options.net.onnx.end() ? nullptr : &*found;
 }
 
-/// Null for a network that is no workload.
+/// The workload of this name; null: the name is another network's.
 const Workload* workload_of(const std::string& name, const TrainOptions& options) {
   if (file_of(name, options) != nullptr) return nullptr;
   const auto found = std::ranges::find(workloads(), name, &Workload::name);
   return found == workloads().end() ? nullptr : &*found;
 }
 
-/// Refuses a name that is neither a workload nor a network, and a network, which has no synthetic set, without a
-/// folder.
+/// Throws UsageError for an unknown name, and for a network of the zoo without a folder: it has no synthetic set.
 void check_name(const std::string& name, const TrainOptions& options) {
   check_no_path(name);
   std::vector<std::string> names;
@@ -112,7 +111,7 @@ void train_epochs(Trainer& trainer, std::size_t epochs, const Run& run) {
   }
 }
 
-/// Trains once, as far as no interrupt comes.
+/// Trains once, until an interrupt comes.
 Trained train_once(const std::string& name, const TrainOptions& options, const Run& run) {
   const Print& print = run.print;
   const Workload* known = workload_of(name, options);
@@ -164,7 +163,7 @@ Trained train_once(const std::string& name, const TrainOptions& options, const R
   try {
     train_epochs(trainer, static_cast<std::size_t>(epochs), run);
   } catch (const Interrupted&) {
-    // Its finished part is printed.
+    // The finished part is printed.
   }
   screen.reset();
   clear_step();

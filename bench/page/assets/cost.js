@@ -7,7 +7,7 @@
   const own = {};  // the prices that the reader set, by machine
   const itemsOf = (what) => data.items.filter((item) => item.what === what);
 
-  /// The newest price that fits; preemptible or not as wanted, where there are both.
+  /// The newest price that fits. If there are both kinds, it is preemptible or not, as wanted.
   const listed = (item) => {
     const fitting = item.prices.map((place) => data.prices[place]);
     return fitting.find((price) => price.preemptible === its("preemptible").checked) || fitting[0];
@@ -16,7 +16,7 @@
   const hours = (item) => item.seconds / 3600;
   const dollars = (item) => hours(item) * (priceOf(item) ?? Infinity);  // Infinity: there is no price
 
-  /// The price by the hour at which a machine costs what the cheapest other one does; Infinity: no other has a price.
+  /// The hourly price at which a machine costs as much as the cheapest other one; Infinity: no other has a price.
   const breakEven = (item, all) =>
       Math.min(...all.filter((one) => one.machine !== item.machine).map(dollars)) / hours(item);
 

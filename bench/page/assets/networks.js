@@ -17,8 +17,8 @@
     return {text: digits(time.ms), number: time.ms, note, title, rerun: time.run, under: true};
   };
 
-  /// How many times as fast as another machine: what lamina_bench compare found where both took turns; else the ratio
-  /// of the medians alone.
+  /// How many times as fast as another machine: by lamina_bench compare if both took turns, otherwise the ratio of the
+  /// medians.
   const speedCell = (time, other, base) => {
     if (!time || !base) return "";
     const {ratio, low, high} = (time.turns || {})[data.machines.indexOf(other)] || {ratio: base.ms / time.ms};
@@ -33,7 +33,7 @@
       machine.ours ? "ours" : machine.measured ? "other" : "", machine === reference() ? "reference" : ""
     ].join(" ").trim()
   });
-  /// The machines that have a time, by their times; those without one of this pass come last.
+  /// Sorts machines by their times of this pass. Those without such a time come last.
   const inOrder = (machines, net, part) => {
     const msOf = (machine) => (timeOf(machine, net, part) || {ms: 1e30}).ms;
     return machines.sort((a, b) => msOf(a) - msOf(b));

@@ -40,7 +40,7 @@ document.addEventListener("click", (event) => {
 
 const copyButton = (command) =>
     make("button", {type: "button", className: "copy", "data-run": command, "aria-label": "copy the command"}, "copy");
-/// What is built when it is opened first.
+/// A folded part, whose content is built when it is first opened.
 const folded = (title, content) => {
   const details = make("details", {}, make("summary", {}, title));
   const fill = () => details.childElementCount === 1 && details.append(...content());
@@ -48,7 +48,7 @@ const folded = (title, content) => {
   return details;
 };
 
-/// What the tooltips of a chart show, as a table; numbers stand last.
+/// The values of a chart's tooltips, as a table; numbers stand last.
 const tableOfChart = ({title, spec, pick: [label, field]}) => {
   const tips = new Map([[field, {title: label, type: "nominal"}]]), records = new Set();
   for (const layer of spec.layer.filter((one) => one.encoding.tooltip)) {
@@ -79,7 +79,7 @@ const chartOf = (its) => make(
     make("div", {className: "chart", id: `chart-${its.name}`}),
     its.pick ? folded("As a table", () => [tableOf(tableOfChart(its))]) : null);
 
-const ownParts = {};  // by section: the function that makes what it has of its own
+const ownParts = {};  // by section: functions that make and start its own controls and tables
 
 const sectionOf = (section) => {
   const charts = (section.charts || []).map(chartOf);
@@ -98,7 +98,7 @@ const problemsOf = (problems) => (problems.length ?
         make("ul", {}, ...problems.map((one) => make("li", {}, make("strong", {}, one.file), `: ${one.what}`)))) :
     null);
 
-/// What the files lack, in one line at the end.
+/// The sections without results, in one line at the end.
 const missingOf = (sections) => make(
     "p", {id: "missing"}, "Not in these files (a click copies the command that measures it): ",
     ...sections.flatMap(({title, fill}, i) => [
@@ -110,7 +110,7 @@ const readData = () => {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
 };
 
-/// Ends when every chart is drawn.
+/// A promise that ends when every chart is drawn.
 const drawn = (async () => {
   const data = await readData();
   const full = data.sections.filter((section) => !section.fill), missing = data.sections.filter((one) => one.fill);

@@ -22,7 +22,7 @@ const rowOf = ({cells, rerun, mark, head}, numeric, copied) => make(
                                                   cellOf(value, i >= numeric))),
     copied ? make("td", {}, rerun ? copyButton(rerun) : null) : null);
 
-/// Fills a table with its head and rows; what was in it goes.
+/// Fills a table with its head and rows, in place of the old ones.
 const fillTable = (table, {caption, head, rows, numeric = 1}) => {
   const copied = rows.some((row) => row.rerun);
   const heads = head.map((text, i) => make("th", {scope: "col", className: i >= numeric ? "number" : ""}, text));
@@ -47,7 +47,7 @@ const tableOf = (its, properties = {}) => {
   return make("div", {className, role: "region", tabIndex: 0, "aria-label": label}, table);
 };
 
-/// Empty cells come last, whichever way.
+/// Sorts rows by a column. Empty cells come last in either order.
 const sortBy = (table, column, descending) => {
   const valueOf = (cell) => (cell.dataset.sort !== undefined ? Number(cell.dataset.sort) : cell.textContent.trim());
   const rows = [...table.tBodies[0].rows].map((row) => [valueOf(row.cells[column]), row]);

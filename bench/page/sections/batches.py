@@ -26,7 +26,7 @@ def make(model):
 
 
 def series(model):
-    """{(network, pass, who): {batch: its row}} of those with several batches."""
+    """{(network, pass, who): {batch: its row}}, if there are several batches."""
     found = collections.defaultdict(dict)
     for one in model.rows_of("net"):
         if one.key["part"] in ("total", "inference") and "threads" not in one.differs:
@@ -70,7 +70,7 @@ def by_batch(swept):
         why = charts.tips({"series": "machine", "batch": "batch", "why": "why"})
         color = {"color": charts.name("series"), "opacity": charts.lit("batches_lit")}
         layers.insert(0, charts.layer(ends, cross | {"aria": False}, x=x, y=y, tooltip=why, **color))
-    says = "Bars span the middle half of the passes; a cross is a batch without a time, as it does not fit in memory."
+    says = "Bars span the middle half of the passes; a cross is a batch without a time: its tooltip has the reason."
     return charts.chart("batches", "Time of an image by batch", says, layers, ("Network", "what"))
 
 

@@ -1,4 +1,4 @@
-"""The verdicts of lamina_bench compare on versions, builds, files, and programs in turns; nothing is judged here."""
+"""The verdicts of lamina_bench compare on versions, builds, files, and programs in turns. The page judges nothing."""
 
 import collections
 import os
@@ -54,5 +54,5 @@ def chart(pairs):
         charts.layer([{"ratio": 1}], charts.DASHED, y=charts.number("ratio")),
         *charts.ranged(points, "comparisons_lit", x, y, tip, line=False, scale=scale),
     ]
-    says = "Sorted; bars are the intervals; what is equal is grey."
+    says = "Bars are the intervals; equal rows are grey."
     return charts.chart("comparisons", "Ratio of each row", says, layers, ("Pair", "pair"))

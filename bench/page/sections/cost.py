@@ -23,7 +23,7 @@ def make(model):
 
 
 def network_items(model):
-    """The batch with the least time for an image, of each machine and program."""
+    """Networks on each machine and program, at the batch with the least time for an image."""
     best = {}
     for one in model.rows_of("net"):
         key = (one.key["network"], one.key["part"], one.who)
@@ -38,7 +38,7 @@ def network_items(model):
 
 
 def training_items(model):
-    """The mean epoch. A part of the samples is not an epoch of the posts."""
+    """The mean epochs of trainings. An epoch of a share of the samples is not compared with the posts' epochs."""
     for one in model.trainings:
         share, count = one.differs.get("synthetic"), len(one.seconds)
         what = f"{one.key['network']}, training"
@@ -51,7 +51,7 @@ def common(one):
 
 
 def published_items(wanted):
-    """The published machines, for what is in the files."""
+    """The published machines, for the networks and trainings of the files."""
     for one in published.machines():
         for network, times in one["times"].items():
             what = f"{network}, {PARTS['total']}"

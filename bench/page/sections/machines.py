@@ -1,4 +1,4 @@
-"""On what was measured, and how well: machine, build, load and the grades of the rows."""
+"""The machines of the results, and how well they measured: machine, build, load and the grades of the rows."""
 
 import collections
 

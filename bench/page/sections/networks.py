@@ -37,7 +37,7 @@ def as_measured(machine):
 
 
 def shown(model):
-    """The measured machines and programs, at the published batch or each they have; the place of each row there."""
+    """The measured machines and programs, at the published batch or else at each of theirs; each row's place there."""
     whose = lambda one: (one.run, one.who, one.key["network"])
     rows = [one for one in model.rows_of("net")
             if one.key["part"] in PASSES and one.seconds and not one.size and "threads" not in one.differs]
@@ -47,7 +47,7 @@ def shown(model):
         if one.batch == published.BATCH or whose(one) not in with_published:
             label = one.who + (f", batch {one.batch}" if one.batch != published.BATCH else "")
             group = label if one.run.is_ours else f"{one.machine}, {one.run.variant.get('engine')}"
-            short = label.removeprefix(f"{one.machine} ") if one_machine else label  # of several runs, which of them
+            short = label.removeprefix(f"{one.machine} ") if one_machine else label  # may begin with the run
             about = {"label": label, "short": short, "source": one.run.file, "group": group, "ours": one.run.is_ours}
             machine = found.setdefault(label, about | {"measured": True, "times": {}})
             time = machine["times"].setdefault(one.key["network"], {})[one.key["part"]] = time_of(one)
@@ -66,7 +66,7 @@ def time_of(one):
 
 
 def add_comparisons(model, places):
-    """Puts speed-ups by lamina_bench compare into the times of programs in turns, by the other program's place."""
+    """Adds the speed-ups that lamina_bench compare found to the times of programs in turns."""
     for one in model.comparisons:
         rows = [places.get((one.run.file, one["name"], one[side])) for side in ("first", "second")]
         if one.get("ratio") and None not in rows:

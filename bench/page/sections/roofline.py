@@ -62,7 +62,7 @@ def billions(text):
 
 
 def ceiling(its, intensity):
-    """GFLOP/s."""
+    """The height of the roof at this intensity, in GFLOP/s."""
     return min(its["peak"], its["memory"] * intensity) / 1e9
 
 

@@ -6,7 +6,7 @@ from page import charts
 from page.parts import section
 from page.sections import batches
 
-LEAD = "Images per second against the number of threads, or of ranks; the dashed line is that of one times the number."
+LEAD = "Images per second against the number of threads, or of ranks; the dashed line grows in proportion to it."
 
 
 def make(model):
@@ -28,7 +28,7 @@ def machine(one, by):
 
 
 def series(model, by):
-    """{(what, who): {number: its row}} of those with several numbers."""
+    """{(what, who): {number: its row}}, if there are several numbers."""
     # Runs of one machine with different numbers are often different files; a line is of one commit.
     rows = [one for one in model.rows_of("net")
             if one.key["part"] in ("total", "inference") and one.run.is_ours and count_of(one, by) and one.seconds]

@@ -6,9 +6,8 @@ from page import charts, published
 from page.parts import section
 
 LEAD = (
-    "Loss and accuracy of the six known trainings, against epochs or seconds. The grey band is from the least to the "
-    "greatest of the published runs of 2017, on real data: their first and last epochs, joined; against seconds, where "
-    "they ended."
+    "Loss and accuracy of the six known trainings, against epochs or seconds. The grey band spans the published runs "
+    "of 2017, on real data. Against epochs it joins their first and last epochs; against seconds it shows their last."
 )
 CURVES = {
     "loss": ("loss", "training"),
@@ -86,7 +85,7 @@ def chart(points, posts):
 
 
 def published_bands(posts, shown):
-    """Against epochs from the first to the last; against seconds, which were other machines', where the runs ended."""
+    """Bands from the first epoch to the last; against seconds, which are other machines', bands of the last epoch."""
     if not posts:
         return []
     look = {"color": "var(--muted)", "opacity": 0.25, "aria": False}

@@ -12,7 +12,7 @@ class Refused(Exception):
 
 
 def answering():
-    """The function that says an answer. What compilers print goes to standard error from here on."""
+    """The function that prints an answer. Other prints, as those of compilers, go to standard error from here on."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -24,7 +24,7 @@ def answering():
 
 
 def serve(make):
-    """Answers standard input by the server that `make` gives: its `greeting`, then `answer(line)`, or why it fails."""
+    """Prints the `greeting` of the server that `make` makes, then its `answer` to each line of standard input."""
     say = answering()
     try:
         server = make()
@@ -53,6 +53,6 @@ def difference(theirs, ours):
 
 
 def reason(error):
-    """One line of what went wrong."""
+    """The error in one line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"[:400]

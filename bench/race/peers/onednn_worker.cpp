@@ -43,7 +43,7 @@ Tensors tensors(const RacedConvolution& conv, bool plain, Type type, Pass pass) 
           {{y.n, y.c, y.h, y.w}, type, tag(Tag::nchw)}};
 }
 
-/// The primitive's descriptor: in version 3 made at once, in version 2 of the operation's descriptor.
+/// The primitive's descriptor. Version 3 of oneDNN makes it at once, version 2 from the operation's descriptor.
 template <class Primitive, class... Hint, class... Arguments>
 typename Primitive::primitive_desc make(const dnnl::engine& engine, const std::tuple<Hint...>& hint,
                                         const Arguments&... arguments) {
@@ -71,7 +71,7 @@ class TimedPrimitive final : public ServedConvolution {
     const memory::dims stride = both(conv.op.stride), pad = both(conv.op.pad);
     const memory::dims dilation = {conv.op.dilation.h - 1, conv.op.dilation.w - 1};  // oneDNN counts from 0
 
-    // A weights gradient takes its bias from the bias's gradient; the data gradient knows none.
+    // In the gradient of weights, `bias` is the bias's gradient. The gradient of data has no bias.
     const auto forward =
         make<dnnl::convolution_forward>(engine, std::tuple(), dnnl::prop_kind::forward_training, algorithm, hinted.x,
                                         hinted.w, hinted.bias, hinted.y, stride, dilation, pad, pad);

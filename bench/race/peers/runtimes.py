@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The worker of a runtime for inference: onnxruntime or OpenVINO."""
-# Each runs the network that Lamina wrote as ONNX, on batches like the one beside it. Usage: runtimes.py CONFIG, which
-# is JSON as variants.py has it. The flag passive: threads sleep while they wait, where the runtime lets that be set.
+# It runs the network that Lamina wrote as ONNX, on batches like the one beside it. Usage: runtimes.py CONFIG, which is
+# JSON as variants.py has it. The flag passive: threads sleep while they wait, if the runtime has such a setting.
 # Needs numpy.
 
 import json
@@ -15,7 +15,7 @@ from timers import WallTimer
 
 
 class Onnxruntime:
-    """As it comes, all of its optimisations included, but for the threads."""
+    """onnxruntime with its default settings, all optimisations included, except the number of threads."""
 
     def __init__(self, passive):
         import onnxruntime
@@ -37,7 +37,7 @@ class Onnxruntime:
 
 
 class Openvino:
-    """As it comes for one stream of requests, but for f32, which is forced and read back, and the threads."""
+    """OpenVINO for one stream of requests. The number of threads is set. So is f32, which is read back."""
 
     def __init__(self, passive):
         import openvino

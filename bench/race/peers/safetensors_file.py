@@ -1,4 +1,4 @@
-"""Reads the safetensors format by its description: Lamina's writer faces a second implementation, not a library."""
+"""Reads safetensors files by the format's description: a second implementation, independent of Lamina's writer."""
 
 import json
 import struct
@@ -10,7 +10,7 @@ TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "
 
 
 def read(path):
-    """Names to arrays that stay in the file until they are looked at."""
+    """{name: array}. An array stays in the file until it is used."""
     with open(path, "rb") as file:
         length = struct.unpack("<Q", file.read(8))[0]
         header = json.loads(file.read(length))

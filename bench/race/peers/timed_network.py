@@ -13,9 +13,9 @@ FORMATS = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last}
 
 
 class TimedNetwork:
-    """In a variant (torch_settings.py) on its device."""
-    # On a GPU every timed pass comes after one untimed, so that clocks and caches are as passes back to back leave
-    # them, as on Lamina's side.
+    """A network in a variant (torch_settings.py) on the variant's device."""
+    # On a GPU every timed pass comes right after an untimed one, as on Lamina's side. Clocks and caches are then those
+    # of passes in sequence.
 
     def __init__(self, name, mode, layout, batch, variant):
         its, device = networks.protocol_of(name), variant.device
@@ -29,14 +29,14 @@ class TimedNetwork:
         self.call = variant.callable(self.net)
         self.input = self.y = self.dy = None
         if self.training and not self.overwrites:
-            for parameter in self.net.parameters():  # to be added to from the first pass on, and never moved
+            for parameter in self.net.parameters():  # the first pass adds to it, too, and it never moves
                 parameter.grad = torch.zeros_like(parameter)
 
     def load(self, weights):
         torch_nets.load(self.net, weights)
 
     def computed(self, x, trained):
-        """The output for x, as an array: as its passes run or, unless `trained`, in inference."""
+        """The output for x, as an array. It runs as in a pass if `trained`, otherwise in inference."""
         self.net.train(self.training and trained)
         self.input = self.x.detach().copy_(x).requires_grad_(self.wants_dx)
         with torch.set_grad_enabled(self.training and trained), self.variant.context():
@@ -46,7 +46,7 @@ class TimedNetwork:
         return y
 
     def rounding(self, x, trained):
-        """How far its precision is from f64 on x, both eager, whatever the variant."""
+        """The difference of the outputs for x in the variant's precision and in f64. Both run eagerly."""
         net = copy.deepcopy(self.net).train(self.training and trained)
         with torch.no_grad():
             with self.variant.context():

@@ -1,4 +1,4 @@
-"""How PyTorch is set for a variant (TF32, cudnn.benchmark, autocast, compilation), which is read back."""
+"""PyTorch's settings for a variant: TF32, cudnn.benchmark, autocast, compilation. They are set and read back."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ class SettingError(Exception):
 
 class Variant:
     """PyTorch's settings by their flags, as compiled and benchmark, in one precision on one device."""
-    # Frozen: the weights are constants to the compiler, which packs them; in inference.
+    # The flag frozen, for inference: the weights are constants to the compiler, which packs them.
 
     def __init__(self, flags, precision, device):
         self.flags, self.precision, self.device = flags, precision, torch.device(device)
@@ -28,9 +28,9 @@ class Variant:
             raise child.Refused("it records CUDA graphs, for which PyTorch needs a GPU")
 
     def apply(self):
-        """Sets what holds for the whole process, and answers what is read back."""
-        # TF32 is set by `allow_tf32`. It sets the newer `fp32_precision` as well, whereas code that reads the old names
-        # after the new ones were set fails, and the compiler of 2.11 is such code.
+        """Sets what holds for the whole process, and returns what is read back."""
+        # TF32 is set by the old name `allow_tf32`, which sets the newer `fp32_precision` as well. If the new name were
+        # set, reading the old one would fail, and the compiler of 2.11 reads it.
         tf32 = self.precision == "tf32"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # warnings that the old names will go
@@ -68,7 +68,7 @@ class Variant:
         return found
 
     def callable(self, net):
-        """The network as it is called: itself, or compiled."""
+        """The function that runs the network: the network itself, or the compiled network."""
         return net if self.compile_mode is None else compiled(net, self.compile_mode)
 
     def context(self):
@@ -83,7 +83,7 @@ class Variant:
 
 
 def compiled(net, mode):
-    """The network compiled in one piece, which fails rather than leave a part out."""
+    """The network compiled in one piece. Compiling fails rather than leave a part out."""
     return torch.compile(net, fullgraph=True, mode=None if mode == "default" else mode)
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The worker of a training in PyTorch, epoch by epoch on the batches that Lamina wrote."""
 # Usage: torch_training.py CONFIG, which is JSON as variants.py has it.
-# Compiled: forward, loss and backward by torch.compile, and the optimiser's step as well. Optimisers are PyTorch's own,
-# fused or over all parameters at once where it has that. On a GPU the samples of an epoch are there before it begins,
-# TF32 is off, and cudnn.benchmark is on.
+# The flag compiled: torch.compile compiles forward, loss and backward, and the optimiser's step. Optimisers are
+# PyTorch's own: fused, or else over all parameters at once. On a GPU the samples of an epoch are on the device before
+# it begins, TF32 is off, and cudnn.benchmark is on.
 
 import json
 import os
@@ -22,7 +22,7 @@ from torch_worker import greeting
 
 
 def optimiser(name, params):
-    """With Keras' constants. PyTorch's Adam adds epsilon at another place than Keras', which takes the same time."""
+    """The optimiser of a training, with Keras' constants. PyTorch's Adam adds epsilon elsewhere, in the same time."""
     if name == "mnist_cnn":
         return torch.optim.Adadelta(params, lr=1.0, rho=0.95, eps=1e-8, foreach=True)
     if name in trainings.REVIEWS:
@@ -55,7 +55,7 @@ class Server:
         return trainings.loss(self.config["net"], x, labels, self.params)
 
     def train(self, batches, labels):
-        """The mean loss of an epoch."""
+        """Trains an epoch, and returns its mean loss."""
         total = torch.zeros((), device=self.config["device"])
         for x, its_labels in zip(batches, labels):
             self.optimiser.zero_grad(set_to_none=True)

@@ -20,7 +20,7 @@ import torch_settings
 import timed_network
 from timers import WallTimer
 
-WARM_UP_PASSES = {"cpu": 1, "cuda": 5}  # passes of `open`; ours has as many
+WARM_UP_PASSES = {"cpu": 1, "cuda": 5}  # passes of `open`; Lamina's worker has as many
 
 
 def product_gflops():
@@ -62,18 +62,18 @@ class Server:
         return self.made[mode, layout]
 
     def numbers(self, mode):
-        """Lamina's images, what it makes of them, and whether that is in training mode."""
+        """Lamina's images, its output for them, and whether this is the output in training mode."""
         file = safetensors_file.read(os.path.join(self.config["files"], "check.safetensors"))
         trained = mode == "training" and "y_training" in file
         return torch.tensor(file["x"]), file["y_training" if trained else "y"], trained
 
     def check(self, mode, layout):
-        """How far what it computes is from Lamina's."""
+        """The difference of PyTorch's output from Lamina's."""
         x, y, trained = self.numbers(mode)
         return {"difference": child.difference(self.network(mode, layout).computed(x, trained), y)}
 
     def rounding(self, mode, layout):
-        """How far PyTorch's eager numbers in this precision are from its f64."""
+        """The difference of PyTorch's eager output in this precision from its output in f64."""
         x, _, trained = self.numbers(mode)
         return {"rounding": self.network(mode, layout).rounding(x, trained)}
 

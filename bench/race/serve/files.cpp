@@ -52,7 +52,7 @@ class ServedTraining final : public Served {
 
  private:
   PreparedWorkload ready_;
-  mutable Trainer trainer_;  // gives its plan to be changed only
+  mutable Trainer trainer_;  // plan() is not const
 };
 
 /// All samples of an epoch.
@@ -72,7 +72,7 @@ TensorFile samples_of(Loader& loader, const Shape& sample, std::uint64_t epoch) 
   return file;
 }
 
-constexpr double most_certain = 0.9;  // the greatest probability of an image, averaged over the images
+constexpr double most_certain = 0.9;  // limit of the greatest probability of an image, averaged over the images
 
 HostTensor tensor_of(const Shape& shape, std::vector<double> values) {
   return {DType::f32, {shape.n, shape.c, shape.h, shape.w}, std::move(values)};

@@ -1,4 +1,4 @@
-// Lamina's side of every race between processes, and single convolutions in one.
+// Lamina's worker in every race, and the work that workers for single convolutions share.
 
 #include "server.h"
 
@@ -35,7 +35,7 @@ Graph alone(const RacedConvolution& convolution) {
   return graph;
 }
 
-/// As a plan of one node in training mode. The variants are the layouts.
+/// A convolution, as a plan of one node in training mode. Its variants are the layouts.
 class Convolved final : public ServedConvolution {
  public:
   Convolved(Backend& backend, const RacedConvolution& conv, Pass pass, const Options& options)
@@ -105,8 +105,8 @@ json convolutions_of(const std::string& net, int batch) {
   return {{"convolutions", layers}};
 }
 
-/// A network in one mode and layout, as the published tables timed it. Every backend but eigen counts as a GPU's: each
-/// of its timed passes comes after one untimed, so that clocks and caches are as passes back to back leave them.
+/// A network in one mode and layout, as the published tables timed it. Every backend except eigen counts as a GPU's:
+/// each timed pass comes right after an untimed one, so clocks and caches are those of passes in sequence.
 class ServedNet final : public Served {
  public:
   ServedNet(const Plans& plans, const Config& c, Backend& backend, const Options& options, bool record)
@@ -118,7 +118,7 @@ class ServedNet final : public Served {
   }
 
   json facts() const override {
-    std::map<std::string, int> math;  // number of calls
+    std::map<std::string, int> math;  // number of calls by their math
     for (const Call& call : run_.plan().calls()) ++math[std::string(to_string(call.math))];
     return {{"plan_bytes", run_.plan().memory().total()}, {"math_of_calls", math}};
   }
@@ -225,7 +225,7 @@ void put(json& answer, const std::string& what, const Sample& sample) {
 }
 
 void serve(const json& greeting, const Open& open, Device* device) {
-  std::map<std::string, std::unique_ptr<Served>> all;  // works by the words of their request
+  std::map<std::string, std::unique_ptr<Served>> all;  // the works, by the words of the requests
   const auto made = [&](const std::string& rest) -> Served& {
     std::unique_ptr<Served>& served = all[rest];
     std::istringstream words(rest);

@@ -40,15 +40,15 @@ T named(const char* what, const std::string& name, std::initializer_list<T> know
   throw UsageError("no " + std::string(what) + " '" + name + "'; there are" + names);
 }
 
-/// Makes what the words of a request name: a network's mode or a layer's pass, then what a side has of it (a layout, an
-/// algorithm), then a convolution's numbers. Throws Unsupported if the side does not have it.
+/// Makes the work that the words of a request name: a network's mode or a layer's pass, then the variant (a layout or
+/// an algorithm), then a convolution's numbers. Throws Unsupported if this side does not have the variant.
 using Open = std::function<std::unique_ptr<Served>(const std::string& what, const std::string& variant,
                                                    const std::string& numbers)>;
 
 /// Writes the greeting and then one line of JSON for each line of standard input:
-///   open   WHAT VARIANT [NUMBERS]   makes it and warms it up; answers its facts
+///   open   WHAT VARIANT [NUMBERS]   makes the work and warms it up; answers its facts
 ///   pass   WHAT VARIANT [NUMBERS]   answers the seconds of one pass
-///   facts  WHAT VARIANT [NUMBERS]   makes it; answers its facts
+///   facts  WHAT VARIANT [NUMBERS]   makes the work; answers its facts
 ///   result WHAT VARIANT [NUMBERS]   answers the numbers that one run computes
 ///   list   NET BATCH                answers the network's convolutions, in order
 ///   state                           answers the device's clock, temperature and power, and what holds the clock down

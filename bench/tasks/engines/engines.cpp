@@ -19,11 +19,11 @@
 namespace lamina::bench {
 namespace {
 
-/// A column of answers: a type, f32 twice.
+/// The columns of answers for a type. f32 has two such views: with TF32, and strict.
 struct View {
   std::string name;
-  std::size_t type;  ///< its place in the options
-  const char* key;   ///< of the list in an answer
+  std::size_t type;  ///< place of the type in the options
+  const char* key;   ///< key of the view's list in an answer
 };
 
 std::vector<View> views_of(const EnginesOptions& options) {
@@ -69,7 +69,7 @@ std::string marked(const Json& engine) {
 bool is_fallback(const Json& engine) { return engine["list"] == "fallback"; }
 
 /// A list in short: engines in order of their first configuration, each with the letters of its notes: "67t 46t 70
-/// 25n". A bar comes before those of the fallback list. A few of them, then "..".
+/// 25n". A bar comes before the engines of the fallback list. After six engines there is "..".
 std::string ranking(const Json& engines) {
   constexpr std::size_t most = 6;
   std::string text;
@@ -147,7 +147,8 @@ std::string own_knobs(const Json& engine, const Json& other) {
   return text;
 }
 
-/// A row for each first pick of a later version that differs from the first version's; knobs where nothing else does.
+/// A row for each first pick of a later version that differs from the first version's. Knobs are shown only if nothing
+/// else differs.
 std::string changes_text(const GraphTable& asked, const Version& a, const Version& b, const std::vector<View>& views) {
   TextTable table = table_with({"type", "engine", "became", ">MiB", ">became"});
   std::size_t compared = 0;
@@ -228,7 +229,7 @@ std::string missing_properties(const std::string& text) {
   return fmt::format("{}", fmt::join(missing, ", "));
 }
 
-/// As ask(), with what to do about a refusal.
+/// Calls ask(), and adds advice to its errors.
 Version ask_with_advice(const std::string& directory, const std::string& properties, const std::vector<Query>& queries,
                         const EnginesOptions& options) {
   try {

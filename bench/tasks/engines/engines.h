@@ -1,5 +1,5 @@
 #pragma once
-// What cuDNN's graphs have for the units of networks, on a device that need not be present: engines, and plans of them.
+// The engines that cuDNN's graphs have for the units of networks, and plans of them, on a device that may be absent.
 
 #include <filesystem>
 #include <map>
@@ -13,13 +13,13 @@ namespace lamina::bench {
 /// Properties of known devices by name, as JSON, in the form of cuDNN's device-property descriptor.
 const std::map<std::string, std::string>& device_sets();
 
-/// Which plans are built. `first`: for each graph the proposals in order, until one finalises. `all`: every proposal of
-/// a precompiled engine, and the first three of engines that are compiled at run time.
+/// Which plans are built. `none`: no plan. `first`: for each graph the proposals in order, until one finalises. `all`:
+/// every proposal of a precompiled engine, and the first three of engines that are compiled at run time.
 enum class BuildPlans : std::uint8_t { none, first, all };
 
 struct EnginesOptions : TaskOptions {
   std::string device{};               ///< known set of properties, or a file
-  std::vector<std::string> layers{};  ///< only the units that these are in; empty: all
+  std::vector<std::string> layers{};  ///< layers whose units are asked about; empty: all
   BuildPlans build = BuildPlans::none;
   std::filesystem::path plans{};  ///< folder of plans; empty: none is kept
 };

@@ -1,5 +1,5 @@
-// From networks to units, from units to distinct graphs, and from these to answers: a child process for each question,
-// since a process has one cuDNN, which reads NVIDIA_TF32_OVERRIDE once.
+// From networks to units, from units to distinct graphs, and from these to answers. Two child processes ask each cuDNN,
+// with and without TF32: a process has one cuDNN, which reads NVIDIA_TF32_OVERRIDE once.
 
 #include "questions.h"
 
@@ -20,7 +20,7 @@
 namespace lamina::bench {
 namespace {
 
-/// The number of the unit's query, which notes that the network has it.
+/// The number of the row's query. The query counts the units of the network that use it.
 std::size_t ask_once(std::vector<Query>& queries, const GraphRow& row, std::string graph, const std::string& network) {
   auto same = std::find_if(queries.begin(), queries.end(), [&](const Query& q) { return q.graph == graph; });
   if (same == queries.end()) same = queries.insert(same, {row.spec, row.pass, std::move(graph)});
@@ -38,7 +38,7 @@ GraphTable table_of(const Config& c, const Graph& graph, const EnginesOptions& o
   const auto is_wanted = [&](int node) {
     return std::ranges::find(options.layers, name_of(node)) != options.layers.end();
   };
-  std::vector<GraphRow> all;  // one for each pass of each unit, which all types have alike
+  std::vector<GraphRow> all;  // one for each pass of each unit: all types have the same
   for (const DType dtype : options.configs.dtypes) {
     Options plan;
     plan.mode = options.plan.options.mode;

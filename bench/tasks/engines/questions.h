@@ -48,8 +48,8 @@ std::string pass_text(const Spec&, Pass);
 Questions questions_of(const EnginesOptions&);
 
 /// The answers of one version. For each query in order there is an object of lists: "engines" or, for f32, "tf32" and
-/// "strict", which has TF32 forbidden and no engine that uses tensor cores even so. An engine has its number, list ("a"
-/// or "fallback"), notes, knobs, workspace_bytes and, if it was to be built, its plan or why it is refused.
+/// "strict": TF32 is forbidden, and engines that use tensor cores all the same are left out. An engine has its number,
+/// list ("a" or "fallback"), notes, knobs, workspace_bytes and, if it was to be built, its plan or why it is refused.
 struct Version {
   std::string number, directory;
   int plans = 0, loaded = 0;

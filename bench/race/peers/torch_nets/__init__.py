@@ -1,6 +1,6 @@
 """The networks of the zoo in PyTorch, from their published definitions, with the names of the zoo's nodes."""
 # A module's name in `named_modules()` is the node's name in the zoo, so a state_dict saved here loads there. A race on
-# the processor holds what it computes against ours.
+# the processor compares a network's output with ours.
 
 import networks
 import torch
@@ -29,7 +29,8 @@ def build(name, softmax=None):
 
 def load(net, weights):
     """Loads Lamina's weights and statistics, arrays by name; it is an error if names or numbers of elements differ."""
-    # Where Lamina has a 1x1 convolution, PyTorch may have a Linear; a layer scale has no shift, and its block's name.
+    # Where Lamina has a 1x1 convolution, PyTorch may have a Linear. A layer scale of PyTorch has no shift, and has the
+    # name of its block.
     own = net.state_dict()
     state = {name: values for name, values in own.items() if name.endswith("num_batches_tracked")}
     for name, values in weights.items():
@@ -41,7 +42,7 @@ def load(net, weights):
 
 
 def randomise(net, seed):
-    """Draws all that a network has."""
+    """Draws all parameters and statistics of a network."""
     # Weights have the variance 2 / fan-in, biases are small, scales of norms near 1, layer scales below 1, and
     # statistics anywhere sane.
     g = torch.Generator().manual_seed(seed)

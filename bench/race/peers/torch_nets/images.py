@@ -14,7 +14,7 @@ def double_conv(c, k):
 
 
 class Beside(nn.Module):
-    """The copy and x, which gets zeros for the row and column that a pool left out."""
+    """The copy and x, joined. x gets zeros for the row and column that a pool left out."""
 
     def forward(self, copy, x):
         (rows, columns), (h, w) = copy.shape[2:], x.shape[2:]
@@ -66,7 +66,7 @@ def dcgan_generator():
 
 
 def dcgan_discriminator():
-    """The same, to its logit."""
+    """The discriminator of the same files, without the final sigmoid."""
     layers = [nn.Conv2d(3, 64, 4, 2, 1, bias=False), nn.LeakyReLU(0.2, inplace=True)]
     for k in (128, 256, 512):
         layers += [nn.Conv2d(k // 2, k, 4, 2, 1, bias=False), nn.BatchNorm2d(k), nn.LeakyReLU(0.2, inplace=True)]

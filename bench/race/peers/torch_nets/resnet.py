@@ -70,7 +70,7 @@ def stem():
 
 
 def stages(counts, expansion, make):
-    """The stem, and blocks in four stages: `make` is given their channels, width, stride, stage and number there."""
+    """The stem, and blocks in four stages. `make` gets a block's channels, width, stride, stage and number there."""
     layers, c = stem(), 64
     for stage, count in enumerate(counts):
         width, made = 64 << stage, []
@@ -99,7 +99,7 @@ class Resnet200(Chain):
         for name, module in self.named_children():
             x = module(x)
             if name == "bn_last":
-                x = self.relu(x)  # the stem's, a second time
+                x = self.relu(x)  # the ReLU of the stem, a second time
         return x
 
 

@@ -10,7 +10,7 @@ CLIP = 1e-7  # limit of probabilities in losses, as in Keras
 
 
 def parameters(arrays, dtype, device="cpu"):
-    """Tensors to be trained of a file's arrays: vectors, and matrices of all but convolutions."""
+    """A file's arrays as tensors to train. Biases are vectors; weights are matrices, except those of convolutions."""
     def shaped(key, value):
         if "bias" in key:
             return value.flatten()
