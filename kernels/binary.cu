@@ -1,13 +1,14 @@
 // Binary: y = f(a, b); da = dy df/da, db = dy df/db. The gradient of an operand that repeats is summed.
 //
 // With equal shapes, a thread computes one pack of 16 bytes, and reads every operand before it writes. Images are along
-// the grid's y. Forward with an operand that repeats is the same, and reads its elements singly.
-// Backward, where only the innermost axis repeats, as with one factor for each plane, a warp takes one run of it, and
-// computes both gradients: each lane sums every 32nd element, then the lanes are added. A block has 8 runs, and runs
-// are along the grid's x. With other repetitions a kernel sums each gradient that repeats, and a thread computes each
-// element of the other. The sum of an element is a warp's, as above; but where runs have neighbouring elements, a lane
-// has an element, the 8 warps of a block have every 8th term, and the warps are added in order.
-// Per element, forward: two reads (one where an operand repeats) and one write. Backward: at most three reads and two
+// the grid's y. Forward with an operand that repeats is the same, except that this operand's elements are read singly.
+// Backward, an operand may repeat along the innermost axis alone, as one factor for each plane. A warp then takes one
+// run along this axis and computes both gradients: each lane sums every 32nd element, then the lanes are added. A block
+// has 8 runs, and runs are along the grid's x. With other repetitions one kernel sums each gradient that repeats, and
+// one computes the other gradient, a thread for an element. A warp sums an element as above. But if the operand does
+// not repeat along the innermost axis, a lane has an element, each of the block's 8 warps sums every 8th term, and the
+// warps are added in order.
+// Per element, forward: two reads (one if an operand repeats) and one write. Backward: at most three reads and two
 // writes; with other repetitions dy and the operands are read once more.
 
 #include "binary.h"
@@ -49,7 +50,7 @@ __device__ T gradient(T dy, T a, T b) {
   }
 }
 
-/// The same of the elements in memory. It reads no others.
+/// gradient() of elements in memory. It reads only the operands that it needs.
 template <F f, int of, class T>
 __device__ T gradient_at(T dy, const T* a, const T* b) {
   return gradient<f, of>(dy, binary_gradient_reads(f, of, 0) ? *a : T(0), binary_gradient_reads(f, of, 1) ? *b : T(0));
@@ -59,10 +60,10 @@ struct Place {
   std::int64_t a, b, y;
 };
 
-/// Offsets of the places along axes. The places are at most 2^31 - 1.
+/// Offsets of the places along some axes. There are at most 2^31 - 1 places.
 class Walk {
  public:
-  /// Takes the axes along which operand `of` repeats, or does not. Of -1: all of them.
+  /// Takes the axes along which operand `of` repeats, or without `repeats` the others. `of` -1: all axes.
   Walk(const BinaryWork& work, int of, bool repeats) {
     int at = 3;
     for (int i = work.axes; i-- > 0;) {

@@ -12,8 +12,8 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace functions {
 
-/// A function that is x times a factor of exponentials is 0 below -limit, and a slope is computed within +-limit, so
-/// that there is no product of infinity and 0. There the factor is 0 or 1.
+/// A function that is x times a factor of exponentials is 0 below -limit, and its slope is computed at an x within
+/// +-limit. So there is no product of infinity and 0. Beyond the limit the factor is 0 or 1.
 template <class T>
 constexpr T limit = 1000;
 
@@ -123,7 +123,7 @@ struct Of {
 
 constexpr auto all = std::make_integer_sequence<int, PointwiseFunction::none>();
 
-/// Calls use(std::integral_constant) of the name. The comparisons are one branch by a table.
+/// Calls use(std::integral_constant) of the name. The comparisons become one jump by a table.
 template <class Use, int... i>
 __device__ void dispatch(PointwiseFunction::Name name, const Use& use, std::integer_sequence<int, i...>) {
   const auto take = [&](auto its) {

@@ -31,7 +31,7 @@ __global__ void pointwise_backward_kernel(Extent extent, F f, Images<const T> v,
   });
 }
 
-/// Calls use(Of<...>) for the function. The gradient of a hard sigmoid is not computed in halves.
+/// Calls use(Of<...>) for the function. There is no gradient of a hard sigmoid for halves.
 template <class T, bool gradient, class Use, int... i>
 void with_function(const PointwiseFunction& f, const Use& use, std::integer_sequence<int, i...>) {
   using C = Computed<T>;

@@ -45,7 +45,7 @@ __device__ inline int first_at(const Positions& axis, int cell, int count) {
   return low;
 }
 
-/// The weight that a sample has of a cell: the one below it, or the one above.
+/// The weight of a cell in a sample. The cell is the one below the position, or the one above.
 template <class C>
 __device__ C weight_of(const Sample<C>& its, int cell) {
   return its.cell == cell ? C(1) - its.above : its.above;

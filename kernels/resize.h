@@ -6,10 +6,10 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 
 /// Where an axis of y reads x: element i lies at cell i step + offset, limited to the cells of x. It shows the cell
-/// below and, if linear, the one above, too, by how near they are.
+/// below. If linear, it shows the cell above, too, and the nearer cell has the greater weight.
 struct Positions {
   double step, offset;
-  int extent;  ///< of x
+  int extent;  ///< extent of x
   bool linear;
 };
 

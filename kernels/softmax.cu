@@ -19,7 +19,7 @@ namespace {
 
 constexpr int vector_threads = 256;
 
-/// The elements of a vector: those of image i / outer from i % outer on.
+/// The first element of vector i: number i % outer of image i / outer.
 template <class T>
 __device__ T* vector_of(const View<T>& view, const CellsAlong& of, std::int64_t i) {
   return view.at(static_cast<int>(i / of.outer), 0) + i % of.outer * of.cells;

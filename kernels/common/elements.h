@@ -10,8 +10,8 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 constexpr int elements_per_block = 256;
 
-/// The blocks of one row of the grid. Elements of an image are along x, images along y. Threads stride over both if the
-/// tensor is larger than the grid.
+/// The grid with a thread for each element. Elements of an image are along x, images along y. Threads stride over both
+/// if the tensor is larger than the largest grid.
 template <class T>
 dim3 grid_of_elements(const View<T>& view) {
   const std::int64_t blocks = divide_up(view.image(), elements_per_block);

@@ -36,7 +36,7 @@ struct Conv1x1 {
   static void forward(Stream, const ConvGeometry&, View<const T> x, const T* w, View<T> y, const ConvEnd<T>&,
                       T* partial, int ranges = 0, ConvTile = ConvTile::automatic);
 
-  /// dx = w^T dy, or dx += with `adds`. Pixels between strides become 0, or are left unchanged.
+  /// dx = w^T dy, or dx += with `adds`. Pixels between strides become 0, or with `adds` are left unchanged.
   template <class T>
   static void backward_data(Stream, const ConvGeometry&, const T* w, const Masked<T>& dy, View<T> dx, bool adds,
                             T* partial, int ranges = 0, ConvTile = ConvTile::automatic);

@@ -4,9 +4,9 @@
 // Forward, and for dx with stride 1, a thread computes a strip: four results below one another. It walks down each
 // column of the window, reads each number once and adds it to all results that it meets, which are in registers.
 // Neighbouring threads have neighbouring columns and read the same rows through the L1 cache. dx with stride 2: a
-// thread for one result, which reads the windows of its parity. dw: a block for a filter and a slice of the pixels of
-// dy (channel_sums.h). A thread keeps one sum for each tap, the block adds them in double, and a second kernel adds
-// the slices in order. The number of slices depends on the shape alone.
+// thread computes one result, from the taps that reach it. dw: a block takes a filter and a slice of the pixels of dy
+// (channel_sums.h). A thread keeps one sum for each tap, the block adds them in double, and a second kernel adds the
+// slices in order. The number of slices depends on the shape alone.
 //
 // Bytes: each tensor passes memory once. L1 reads per result of 3x3: 4.5 forward with stride 1, 6.75 with stride 2.
 // docs/algorithms/depthwise.md has the roofline.
@@ -32,7 +32,7 @@ struct Plane {
 template <int Extent, int Stride, bool Rotated, class T, class At>
 __device__ void add_strip(T (&sums)[strip], const T* w, const Plane& plane, int row, int column, const At& at) {
   [[maybe_unused]] constexpr int at_once =
-      Extent > 3 ? 1 : Extent;  // columns: the reads of more would take most of the registers
+      Extent > 3 ? 1 : Extent;  // columns at once: the reads of more would take most of the registers
 #pragma unroll at_once
   for (int s = 0; s < Extent; ++s) {
     const int from = column + s;

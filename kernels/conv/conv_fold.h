@@ -20,7 +20,8 @@ struct FoldedNorm {
   }
 };
 
-/// What the batch norm is folded into: filters of `count` contiguous weights, and a bias. A null bias is zero.
+/// A batch norm, and what it is folded into: filters of `weights` contiguous weights each, and a bias. A null bias is
+/// zero.
 template <class T>
 struct ConvFold {
   FoldedNorm<T> norm{};

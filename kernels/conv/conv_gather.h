@@ -144,7 +144,7 @@ struct Share {
   int b_row, a_k;
   int b_place, a_place;  ///< positions of the thread's first elements in shared memory
   int results;           ///< results of the block, from a_row on
-  int row, column;       ///< row and column of `in` for a tap at 0; a row far outside marks no pixel
+  int row, column;       ///< row and column of `in` for a tap at 0; a row far outside: no pixel
   unsigned place;        ///< offset of row and column in a plane
   const T *in, *mask, *filters;
 
@@ -266,9 +266,9 @@ struct TapPerElement {
   }
 };
 
-/// Writes all results of a thread, which are in packs of pixels of a multiple of `width`, or single if that is 1.
-/// `channel` and `left` are the block's first channel and the number of channels from there on. With `adds` and `relu`,
-/// they are clamped at 0 here, because the old contents are read only now.
+/// Writes all results of a thread, in packs of `width` pixels. `channel` and `left` are the block's first channel and
+/// the number of channels from there on. With `adds` and `relu`, the results are clamped at 0 here, because the old
+/// contents are read only now.
 template <class Tile, int width, bool adds, class T>
 __device__ void write(const GatherProduct<T>& product, T* range, int channel, int left, int first_pixel,
                       const T (&sums)[Tile::tm][Tile::tn]) {

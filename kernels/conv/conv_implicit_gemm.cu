@@ -54,7 +54,7 @@ __global__ __launch_bounds__(Tile::threads,
   LAMINA_SHARED(typename Tile::Shared, shared);
   LAMINA_SHARED(typename TileLoader::Shared, shared_taps);
   // The values needed at the end are recomputed there, so that they take no registers until then. If registers are few,
-  // this also holds for what the thread that looks ahead has written itself.
+  // the thread that looks ahead recomputes its values, too.
   LAMINA_SHARED(int, shared_part);
   constexpr bool rereads =
       !is_one<T, Products> && Tile::bm * Tile::bn == 128 * 128 && TileLoader::by_one_thread_unmasked;
@@ -167,7 +167,7 @@ void with_tile_loader(const GatherProduct<T>& product, ConvTile tile, Body body)
   });
 }
 
-/// Calls body with the first `count` parts of a product, as a kernel takes one or several.
+/// Calls body(products) with the first `count` parts of a product, as the parameter of a kernel for one or several.
 template <class T, class Body>
 void with_products(const GatherProduct<T>& product, const std::vector<ProductPart<T>>& parts, std::size_t count,
                    Body body) {
@@ -226,8 +226,8 @@ ConvRanges<T> ranges_of_one(const GatherProduct<T>& product, const ProductPart<T
   return ranges;
 }
 
-/// Makes the parts of a product. The one with most taps comes first. A product of several parts has neither bias nor
-/// ReLU.
+/// Computes the parts of a product. The part with most taps comes first. A product of several parts has neither bias
+/// nor ReLU.
 template <class T>
 void run(Stream stream, const GatherProduct<T>& product, std::vector<ProductPart<T>> parts, T* partial, ConvTile tile,
          int splits) {

@@ -13,7 +13,7 @@ enum class ConvTile { automatic, tile_128x128, tile_64x128, tile_64x64 };
 // shapes alone; `splits` of 0 means that rule. A batch has at most conv_implicit_gemm_most pixels, and a group as many
 // weights. f64 has one tile, 64x64.
 
-/// most pixels of a batch, or weights of a group: a tile more is still an int
+/// most pixels of a batch, or weights of a group: with one more tile they still fit in an int
 constexpr std::int64_t conv_implicit_gemm_most = 2147483647 - 127;
 /// most filters, or channels, of a group: limit of the grid's y
 constexpr std::int64_t conv_implicit_gemm_most_results = 65535 * 64;

@@ -37,8 +37,8 @@ struct alignas(16) WeightPlace {
   int offset, row, column;
 };
 
-/// The addresses of the first channels at a pixel, and its row and column of x for a tap at 0. If the pixel or the
-/// weight is out of range, the row is far outside.
+/// The offsets of a pixel in the first channels of dy, mask and x, and its row and column of x for a tap at 0. If the
+/// pixel is out of range, the row is far outside.
 struct PixelPlace {
   std::int64_t dy, mask, x;
   int row, column;

@@ -57,7 +57,7 @@ ProductPart<T> part_of(const ProductAxis& rows, const ProductAxis& columns, cons
   return part;
 }
 
-/// A product without its data, from channels of `in` to channels of `out`. Its factors are dense along the sum, as in
+/// A product without its data, from channels of `in` to channels of `out`. The filters are dense along the sum, as in
 /// forward, or along the results, as in the data gradient.
 template <class T>
 GatherProduct<T> gather_product(const ConvGeometry& g, const View<const T>& in, const View<T>& out, bool along_sum) {

@@ -84,7 +84,7 @@ class ConvRounds {
 /// Cycles until the busiest multiprocessor of a large device is done.
 inline std::int64_t cycles_of(const ConvSize& size, const ConvPart* parts, int count, const ConvTileCost& cost,
                               int ranges) {
-  // numbers of the kernel that adds ranges; the last two per cycle
+  // of the kernel that adds ranges: cycles of its launch; lanes and bytes of a multiprocessor per cycle
   constexpr std::int64_t launch = 2000, lanes = 128, bytes = 22;
   ConvRounds rounds(cost);
   std::int64_t before = 0, adding = ranges > 1 ? launch : 0;

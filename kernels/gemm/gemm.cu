@@ -32,8 +32,8 @@ struct TileLoader {
 };
 
 /// Number of blocks per multiprocessor for which the compiler limits registers; 0: no limit. On compute capability 9.0
-/// two blocks of the largest tile fit, with 128 registers a thread and no spills. The compiler spills some of them on
-/// earlier capabilities.
+/// two blocks of the largest tile fit, with 128 registers a thread and no spills. On earlier capabilities the compiler
+/// would spill some.
 template <class Tile>
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900
 constexpr int gemm_blocks_at_once = Tile::tm* Tile::tn == 64 ? 2 : 0;
@@ -94,7 +94,7 @@ __global__ __launch_bounds__(Tile::threads, gemm_blocks_at_once<Tile>) void gemm
   }
 }
 
-/// Adds sums that are stored one after another into c, with n along rows of m.
+/// Adds the sums of all ranges into c. They are stored one range after another, each as n rows of m sums.
 template <class T>
 __global__ void gemm_sum_kernel(const T* partial, int splits, GemmProblem<T> p, View<T> results) {
   for_each_element(results, [&](int, std::int64_t i) {

@@ -6,7 +6,7 @@
 
 namespace lamina::cuda_host::host {
 
-/// A stack and a position in its code. resume() continues there until it calls suspend(). It runs
+/// A stack and a position in its code. resume() continues there until the fiber calls suspend(). A fiber runs
 /// `body(context)`, which must never return: when there is nothing left to do, it suspends for good.
 class Fiber {
  public:

@@ -46,7 +46,7 @@ struct Thread {
 
 class Machine;
 
-/// A fiber that runs threads, one after another; a thread that waits keeps it.
+/// A fiber that runs threads, one after another. A thread that waits keeps its worker.
 struct Worker {
   Machine* machine = nullptr;
   std::unique_ptr<Fiber> fiber{};
@@ -341,7 +341,7 @@ void Machine::run(const Launch& launch, void (*thread)(void*), void* context) {
     const auto n = static_cast<unsigned>(i);
     threads_[i].index = {n % launch.block.x, n / launch.block.x % launch.block.y, n / launch.block.x / launch.block.y};
   }
-  // It is a separate block for the allocator, so that the address sanitizer sees its end.
+  // A new allocation for each launch, so that the address sanitizer sees its end.
   shared_ = std::vector<unsigned char>(launch.shared_bytes + guard_bytes);
 
   const std::size_t width = launch.grid.x, height = launch.grid.y;

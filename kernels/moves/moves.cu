@@ -1,8 +1,8 @@
 // Pad: y is x inside a border; the border is a constant or shows cells of x. Reorder, and parts of images: an element
 // of y is an element of x. A thread has the place of one of the two, and finds the other by a division for each axis.
-// In all ops and their gradients, one thread writes one element; but two axes of f32 that change places are a
+// In all ops and their gradients, one thread writes one element, except if two axes of f32 change places: that is a
 // transpose. Per element written: at most one read, and one more if it adds. In the gradient of a border that shows
-// cells, there is one read for each border cell that may show the element.
+// cells, there is one read for each border cell that shows the element.
 
 #include "moves.h"
 

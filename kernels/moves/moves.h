@@ -17,14 +17,14 @@ void fill(Stream, View<T> to, Computed<T> value);
 /// The kind of a border: a constant, or cells of the image.
 enum class BorderOf { value, edge, reflect, wrap };
 
-/// Channels before, rows above and columns on the left. The others follow from the extents. Channels are added by value
-/// alone.
+/// Channels before, rows above and columns on the left. The other sides follow from the extents. Added channels always
+/// hold the value.
 struct Border {
   int front, top, left;
   BorderOf of;
 };
 
-/// y = x inside the border, and `value` or cells of x in it.
+/// y = x inside the border, and `value` or cells of x in the border.
 template <class T>
 void pad_forward(Stream, View<const T> x, Border, T value, View<T> y);
 
@@ -40,8 +40,8 @@ struct ReorderAxes {
   int count = 0;
 };
 
-/// to = from in another order, or to += with `adds`: all elements of `to`, or with `spreads` of `from`. The other may
-/// have more, and its view begins at the first that is used.
+/// to = from in another order, or to += with `adds`: all elements of `to`, or with `spreads` all of `from`. The other
+/// tensor may have more elements, and its view begins at the first one that is used.
 template <class T>
 void reorder(Stream, View<const T> from, const ReorderAxes&, View<T> to, bool adds, bool spreads = false);
 

@@ -26,8 +26,8 @@ struct NormNumbers {
   double epsilon, momentum;
 };
 
-/// Bytes that batch_norm_backward needs for channels of `count` values, and group_norm_backward for the planes of all
-/// images. batch_norm_statistics needs channel_sums_bytes().
+/// Bytes that batch_norm_backward needs for channels of `count` values. group_norm_backward needs those for images
+/// times channels, with the pixels of a plane as `count`. batch_norm_statistics needs channel_sums_bytes().
 template <class T>
 std::size_t batch_norm_backward_bytes(int channels, std::int64_t count);
 
@@ -81,7 +81,7 @@ template <class T>
 void group_norm_forward(Stream, View<const T> x, const GroupNumbers<T>&, NormChannel<T>* saved, View<T> y,
                         void* workspace);
 
-/// The gradients that are not null. dscale and dshift are both null, or neither is.
+/// Computes the gradients that are not null. dscale and dshift are both null, or neither is.
 template <class T>
 void group_norm_backward(Stream, View<const T> x, View<const T> dy, const GroupNumbers<T>&, const NormChannel<T>* saved,
                          const NormGradients<T>&, void* workspace);

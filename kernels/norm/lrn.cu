@@ -4,9 +4,9 @@
 //
 // A thread computes a run of channels of one pixel, with pixels side by side: pixels along the grid's x, runs along z,
 // images along y. It holds the window's squares (backward: also its ratios) in registers and shifts them by one channel
-// a step, so that x and dy are read once per run and its halo. Other sizes read the window again, from the
-// cache. The sum is computed anew for every channel, in the channels' order: a running sum, which subtracts what
-// leaves, keeps the rounding errors of large values that have left.
+// a step, so that x and dy are read once per run and its halo. This is for size 5; other sizes read the window again,
+// from the cache. The sum is computed anew for every channel, in the channels' order: a running sum, which subtracts
+// values that leave the window, would keep their rounding errors.
 // Per element: one read and one write, backward two reads and one write, times 1 + (halo / run).
 
 #include "lrn.h"
@@ -58,8 +58,8 @@ struct Column {
   }
 };
 
-/// The scale of channel c. Calls come for consecutive channels. With a size of 0 it is for any size of window, and
-/// keeps no squares.
+/// The scale of channel c. It keeps the window's squares in registers, so calls come for consecutive channels. With a
+/// `size` of 0 it is for any window, keeps no squares, and takes channels in any order.
 template <class Stored, int size>
 class Scale {
   using T = Computed<Stored>;

@@ -32,7 +32,7 @@ __global__ void max_pool_forward_kernel(Rows rows, Columns columns, View<const T
         const int column = begin_w + s;
         if (column < w.first || column >= w.last) continue;
         const Computed<T> value = load(plane[std::int64_t{row} * x.w + column]);
-        // It is greater, or a NaN. A NaN stays, so the first one wins.
+        // The value is greater, or a NaN. A NaN stays the largest, so the first one wins.
         if (!(value <= largest) && largest == largest) {
           largest = value;
           place = r * columns.window() + s;
@@ -63,7 +63,7 @@ __global__ void max_pool_backward_kernel(Rows rows, Columns columns, View<const 
   });
 }
 
-/// Places of 4 bytes are for large windows alone, so that usual sizes need no such kernels.
+/// Whether there are kernels for the usual window sizes. They are small, and have no places of 4 bytes.
 template <class Place>
 constexpr bool fixed_windows = std::is_same_v<Place, std::uint8_t>;
 

@@ -4,7 +4,7 @@
 // The gates are in the order i, f, g, o or r, z, n, m. The cell of a GRU is its h. A type has
 //   matrices     number of gates that x makes, which are the first; h makes as many
 //   of_h         the place of a gate among those that h makes; -1: it is none of them
-//   forward      activates the gates in place, makes cell of the cell before, gives h
+//   forward      activates the gates in place, makes the cell from the cell before, gives h
 //   gradient     the gradients of the gates' arguments. On entry dc is the gradient of the cell from the next step, on
 //                exit that of the cell before
 //   h            h of a step, from its last gate and its cell

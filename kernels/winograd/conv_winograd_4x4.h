@@ -23,7 +23,7 @@ std::int64_t winograd_4x4_filter_count(const WinogradFilters&);
 template <class T>
 void winograd_4x4_filters(Stream, const WinogradFilters&, const T* w, T* to, const FoldedNorm<T>& norm = {});
 
-/// One convolution.
+/// The operands and options of one convolution.
 template <class T>
 struct WinogradConv {
   WinogradFilters filters{};
@@ -45,7 +45,7 @@ void winograd_4x4(Stream, const WinogradConv<T>&);
 std::int64_t winograd_4x4_cycles(const WinogradFilters&, int images, int h, int w);
 std::int64_t winograd_4x4_filter_cycles(const WinogradFilters&);
 
-/// One weight gradient. dw is dy.c x x.c / groups x 3 x 3, dense.
+/// The operands and options of one weight gradient. dw is dy.c x x.c / groups x 3 x 3, dense.
 template <class T>
 struct WinogradWeights {
   int groups = 1;

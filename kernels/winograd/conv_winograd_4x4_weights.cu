@@ -168,8 +168,8 @@ struct Buffers {
   }
 };
 
-/// Which of a filter's two quartets of columns of dy is stored first. In a fixed order, a warp's quartets of one tile,
-/// 8 elements apart, would share half of the banks.
+/// The place of a tile's quartet of columns of dy among the two quartets of a filter. In a fixed order, a warp's
+/// quartets of one tile, 8 elements apart, would share half of the banks.
 __device__ inline int quartet_place(int tile, int filter) { return tile ^ (filter >> 2 & 1); }
 
 /// Transforms the columns that a thread has loaded and stores them for the transform of rows.
