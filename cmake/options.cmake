@@ -55,8 +55,8 @@ if(LAMINA_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(LAMINA_CCACHE_PROGRAM ccache)
   mark_as_advanced(LAMINA_CCACHE_PROGRAM)
   if(LAMINA_CCACHE_PROGRAM)
-    # Without the first, ccache does not keep what is compiled with precompiled headers. The others serve clones in all
-    # places.
+    # Without the first variable, ccache does not keep files that use precompiled headers. With the others, clones of
+    # this project in other folders find the same results.
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
                                     CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${LAMINA_CCACHE_PROGRAM})
   endif()
