@@ -5,7 +5,7 @@
 
 namespace lamina::bench {
 
-/// All of lamina_bench. `make` makes the backends that its rows run on.
+/// Runs lamina_bench. `make` makes the backends that its rows run on.
 int run_program(int argc, char** argv, const MakeBackend& make = make_backend);
 
 }  // namespace lamina::bench

@@ -1,8 +1,9 @@
 #pragma once
 // The subcommand `compare`: two sets of results, row by row. It says how much slower the second set is, and whether the
-// samples are enough to say so, as a table and as JSON. With a limit it fails. The sets are separate processes, or
-// variants that took turns in one file. A process is one sample, because its conditions (clock, neighbours of a virtual
-// machine, place in memory) last longer than its passes. For variants, a round is one sample.
+// samples are enough to say so, as a table and as JSON. With a limit, the comparison fails if a row is slower by more.
+// The sets are separate processes, or variants that took turns in one file. A process is one sample, because its
+// conditions (clock, neighbours of a virtual machine, place in memory) last longer than its passes. For variants, a
+// round is one sample.
 
 #include <cstddef>
 #include <filesystem>
@@ -26,7 +27,7 @@ struct CompareRules {
 /// The share of all processors above which the load of other programs decides the time.
 constexpr double max_foreign_load = 0.15;
 
-/// How many times the closest samples of both sides differ where they are called slower or faster without an interval.
+/// The ratio of the closest samples of both sides above which a row is slower or faster without an interval.
 /// The processes of a virtual machine were seen to differ by a factor of 2.1.
 constexpr double far_apart = 3;
 

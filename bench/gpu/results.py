@@ -1,5 +1,5 @@
-"""What is known of every step, in a folder of two files."""
-# summary.md is the page; results.tar.gz has steps.json, that is a record for each step, and what the steps printed and
+"""The results of every step, kept in a folder of two files."""
+# summary.md is the page; results.tar.gz has steps.json, with a record for each step, and what the steps printed and
 # measured. Both files are replaced whole after each step, so a kill loses only the steps that are running.
 
 import glob
@@ -59,7 +59,7 @@ class Results:
         self.save()
 
     def put(self, step, files, **record):
-        """Sets what is known of a step, and its files by their endings."""
+        """Sets the record of a step, and its files by their endings."""
         self.data["steps"][step.name] = record
         for ending, content in dict(files).items():
             self.files[f"{step.file()}.{ending}"] = content

@@ -141,7 +141,7 @@ class Step:
         return self.name.replace(" ", "_").replace(",", "")
 
     def limit(self):
-        """Seconds after which it is ended. A suite ends its cases earlier, and names the failing cases."""
+        """Seconds after which the step is ended. A suite ends its cases earlier, and names the failing cases."""
         return suite_limit(self.seconds) + 35
 
 

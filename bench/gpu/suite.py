@@ -16,7 +16,7 @@ TIMED_OUT = (124, 137, -9)      # the status of timeout
 
 
 def run(command):
-    """(status, what it prints, which is shown as it comes)."""
+    """Runs a command and shows its output as it comes. Returns (status, output)."""
     printed = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
                           errors="replace") as child:
@@ -45,7 +45,7 @@ def from_the_failing_one(names, printed):
 
 
 def alone(program, names):
-    """The line of a suite whose cases are tried one by one."""
+    """Tries the cases one by one. Returns the line that says how many fail, and a line for each of those."""
     deadline, bad, untried = time.monotonic() + ALONE_SECONDS, [], []
 
     def attempt(name):

@@ -38,7 +38,7 @@ CLI::Option* choose(CLI::Option* option, const Names<T>& known) {
   return option->transform(to_number)->transform(CLI::IsMember(names, CLI::ignore_case));  // the last reads first
 }
 
-/// An option whose value is one of these. CLI11 alone cannot make a text of such a type.
+/// An option whose value is one of the known names. CLI11 cannot print a value of such a type by itself.
 template <class T>
 CLI::Option* add_choice(CLI::App& app, const std::string& name, T& to, const Names<T>& known, const char* text) {
   auto* option = app.add_option_function<int>(
@@ -109,8 +109,8 @@ void check(const PlanningSettings&);
 /// what onnx_open_extents throws.
 void check_onnx_extents(const std::vector<std::filesystem::path>& files, const OnnxOptions&);
 
-/// The keys that have a flag. `in_place`: all keys, as a field of their own. `files`: the keys of networks that are
-/// read from files.
+/// The results whose keys show a flag. `in_place`: all, as a field of the key. `files`: those of networks that are read
+/// from files.
 enum class Keys { none, in_place, all, networks, trainings, net_rows, layers, files, eigen };
 
 /// A row of a table of flags.

@@ -91,7 +91,7 @@ struct TaskOptions : PlanningSettings {
 /// The facts of a result on which the flags in its key depend.
 struct KeyOf {
   std::string_view what, part, backend;
-  std::map<std::string, std::string> as_published{};  ///< values by the keys of flags: the network's own
+  std::map<std::string, std::string> as_published{};  ///< the network's own values, by the keys of flags
   bool of_file = false;
 };
 
@@ -103,7 +103,7 @@ std::vector<std::string> arguments_of(const PlanningSettings&, bool unnamed = fa
 /// The part of a row's name after the batch: "/image:<value> /graph ...".
 std::string key_help();
 
-constexpr int most_passes = 100000;  ///< most passes of a row: the library keeps some kilobytes for each
+constexpr int most_passes = 100000;  ///< most passes of a row: Google Benchmark keeps some kilobytes for each
 
 enum class Screen { console, json, csv };  ///< form of standard output
 

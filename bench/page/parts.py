@@ -25,7 +25,7 @@ def cell(text, number=None, note="", title="", mark=""):
 
 
 def figure(value, note="", scale=1):
-    """A cell with a number in three figures; an empty one of None."""
+    """A cell with a number in three figures; an empty cell for None."""
     return "" if value is None else cell(digits(scale * value), value, note)
 
 

@@ -12,7 +12,7 @@ NO_MODEL = re.compile(r"nvidia|amd|intel|geforce|tesla|gpu|cpu|processor|r|tm|pc
 
 
 def number(text):
-    """The number in a text; None of any other text."""
+    """The number that a text is; None for any other text."""
     return float(text) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text) else None
 
 

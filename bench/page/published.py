@@ -14,7 +14,7 @@ TITLES = {
     "trainings.csv": "Epochs of the 2017-11 cost post",
     "prices.csv": "Prices as published",
 }
-# The platforms of the cost post: their machine, and their line of the prices.
+# The platforms of trainings.csv: their machine, and their configuration in prices.csv.
 PLATFORMS = {
     "k80": ("Tesla K80 (2017-11 post)", "K80 + n1-standard-1"),
     "p100": ("Tesla P100 (2017-11 post)", "P100 + n1-standard-1"),
@@ -59,7 +59,7 @@ def machines():
 
 
 def networks():
-    """In the order of their first line."""
+    """The networks, in the order of their first lines."""
     return list(dict.fromkeys(line["network"] for line in lines("published.csv")))
 
 

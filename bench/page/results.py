@@ -134,7 +134,7 @@ class Row(Entry):
 
     @functools.cached_property
     def quartiles(self):
-        """The middle half of the passes lies between them."""
+        """The first and the third quartile of the seconds: the middle half of the passes lies between them."""
         if len(self.seconds) < 2:
             return self.median, self.median
         low, _, high = statistics.quantiles(self.seconds, n=4, method="inclusive")

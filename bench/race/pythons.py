@@ -28,7 +28,7 @@ def version(python, engine):
 
 
 def find(modules, named=()):
-    """The named interpreters that can import the modules, else the first usual one. Throws NoPython."""
+    """The named interpreters that can import the modules, or, if none can, the first usual one. Throws NoPython."""
     found = [python for python in named if can_import(python, modules)]
     found = found or [python for python in USUAL if can_import(python, modules)][:1]
     if not found:

@@ -52,7 +52,7 @@ class Document:
         self.rows, self.memory, self.failures, self.no_memory = [], [], [], ""
 
     def add_variant(self, variant, greeting):
-        """Takes what a worker says of itself, once for each variant."""
+        """Adds a worker's greeting to the document, once for each variant."""
         if any(entry["variant"] == variant.name for entry in self.context["variants"]):
             return
         self.context["variants"].append({

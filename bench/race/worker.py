@@ -63,7 +63,7 @@ class Worker:
             raise WorkerError(f"{name}: cannot start {command[0]}: {error.strerror}") from error
 
     def greet(self):
-        """Reads what the worker says of itself."""
+        """Reads the greeting, in which the worker says what it is."""
         self.greeting = self.read()
         return self
 

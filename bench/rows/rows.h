@@ -31,9 +31,9 @@ struct RunOptions : TaskOptions {
   bool quick = false;                  ///< whether to run only three networks
 };
 
-/// By name, whether the expression picks the row. It is a std::regex, found anywhere in the name; after a "-" it picks
-/// the rows without it; "all" picks every row. Throws UsageError for a bad expression, for one that picks nothing, with
-/// the nearest names and then `left_out`, and if there are no rows.
+/// For each name, whether the expression picks the row. It is a std::regex, found anywhere in the name; after a "-" it
+/// picks the rows whose names lack it; "all" picks every row. Throws UsageError for a bad expression, for one that
+/// picks nothing, with the nearest names and then `left_out`, and if there are no rows.
 std::vector<bool> pick(const std::vector<std::string>& names, const std::string& filter,
                        const std::string& left_out = {});
 
@@ -62,7 +62,7 @@ struct Group {
 };
 
 struct Row {
-  std::string name;  ///< name by the key
+  std::string name;  ///< name, made from the key
   std::shared_ptr<const Group> group;
   std::size_t part;
   RowKey key{};
@@ -102,7 +102,7 @@ std::vector<Row> all_rows(Session&, const RunOptions&, std::string* left_out = n
 std::vector<Row> net_rows(Session&, const RunOptions&, const Config&);
 std::vector<Row> layer_rows(Session&, const RunOptions&, const Config&);
 
-/// Makes a row of each part.
+/// Makes a row for each part.
 std::vector<Row> rows_of(Group, const RunOptions&, const std::function<RowKey(std::string_view part)>& key);
 
 /// Runs the rows, or prints their names. Throws UsageError, FileError. Gives the exit status.

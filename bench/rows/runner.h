@@ -38,8 +38,8 @@ class Runner {
   /// Registers the rows, each with its number of repetitions, and runs them.
   void run(std::span<const Row>, int repetitions, benchmark::BenchmarkReporter& screen,
            benchmark::BenchmarkReporter& file);
-  /// Takes passes of rows of one group until the medians of all are known well enough, or the time is over. Gives their
-  /// number.
+  /// Takes passes of rows of one group until the medians of all are known well enough, or the time is over. Gives the
+  /// number of passes.
   int settle(std::span<const Row>);
   /// A run of a row: it takes the passes after those of earlier runs.
   void iterate(const Row&, benchmark::State&);

@@ -62,7 +62,7 @@ class OutputCheck {
   std::map<int, std::optional<Reference>> references_;  ///< references by batch: of all images, and of one
 };
 
-/// The memory of the neediest algorithm for which there is enough. Algorithms that need more say what they lack.
+/// Memory for the neediest algorithm for which there is enough. Algorithms that need more say what they lack.
 Buffer memory_for(Device& device, std::vector<std::size_t> sizes) {
   for (; !sizes.empty(); sizes.pop_back()) {
     try {

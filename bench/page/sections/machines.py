@@ -47,7 +47,7 @@ def title(run):
 
 
 def rows_of(run):
-    """The facts that people look for come first."""
+    """The facts of a run. Those that people look for come first."""
     first = [name for name in FIRST if name in run.context]
     return [row([name, run.context[name]]) for name in [*first, *sorted(run.context.keys() - set(first))]]
 

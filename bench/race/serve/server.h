@@ -125,9 +125,9 @@ struct ServeOptions : PlanningSettings {
   ServedTrainingOptions training{};  ///< epochs of a workload; its `files` also serve a network
 };
 
-/// Serves as server.h says: passes of a network, epochs of a workload, or convolutions. With a folder for
-/// files it first writes there what peers need. A failure is a last line with "error". It also
-/// has "refused" if the work cannot be done here but is no fault. Returns the exit status.
+/// Serves passes of a network, epochs of a workload, or convolutions. With a folder for files it first writes there
+/// what peers need. A failure is a last line with "error". That line also has "refused" if the work cannot be done here
+/// but this is no fault. Returns the exit status.
 int run_serve(const ServeOptions&);
 
 }  // namespace lamina::bench
