@@ -37,7 +37,7 @@ LAMINA_HOST_DEVICE constexpr bool binary_gradient_reads(BinaryWork::Name f, int 
   return f != BinaryWork::divide || which == 1 || of == 1;
 }
 
-/// The gradient of an operand that repeats is a sum over what repeats it. The gradient of any other may alias dy.
+/// The gradient of an operand that repeats is a sum over its repetitions. The gradient of any other may alias dy.
 template <class T>
 void binary_backward(Stream, const BinaryWork&, View<const T> a, View<const T> b, View<const T> dy,
                      const BinaryGradients<T>& gradients);

@@ -22,8 +22,8 @@ struct Larger {
   }
 };
 
-/// A sum of any number of terms. After some terms it goes on in double, so that its error does not grow with their
-/// number.
+/// A sum of any number of terms. Partial sums of some terms are added in double, so that the error does not grow with
+/// the number of terms.
 template <class Number>
 class LongSum {
  public:
