@@ -31,7 +31,7 @@ TEST_CASE("rows for a GPU are listed on a machine without one, and fail with the
   }
 }
 
-TEST_CASE("every sample of a row is in the JSON, under its documented name, without what only GPUs have") {
+TEST_CASE("every sample of a row is in the JSON, under its documented name, without the fields of GPUs") {
   const json result = results_of("--benchmark_filter=net/mnist_mlp/ --batch=2 --passes=4");
   for (const char* key :
        {"processor", "compiler", "compiler_flags", "commit", "backend_eigen", "processor_cores", "load_average_start",
@@ -70,7 +70,7 @@ TEST_CASE("every sample of a row is in the JSON, under its documented name, with
                    seconds.at("net/mnist_mlp/backward" + tail).at(pass)));
 }
 
-TEST_CASE("a row has its share of the peak beside it, and the context the peak") {
+TEST_CASE("a row has its share of the peak, and the context has the peak") {
   const json result = results_of("--backend=eigen --batch=1 --passes=2 --benchmark_filter=net/mnist_mlp/total/");
   for (const json& run : result["benchmarks"]) {
     if (run["run_type"] != "iteration") continue;
@@ -82,7 +82,7 @@ TEST_CASE("a row has its share of the peak beside it, and the context the peak")
   CHECK(result["context"]["peak_is_eigen/f32"] == "multiply-adds in registers, on every thread");
 }
 
-TEST_CASE("the networks there are can be listed") {
+TEST_CASE("all networks can be listed") {
   std::vector<std::string> names;
   for (const CsvRow& row : csv_rows(said_by("networks --format=csv"))) {
     names.push_back(row.at("network"));
@@ -111,7 +111,7 @@ TEST_CASE("measured choices are kept in the file that is named, and are no part 
   }
 }
 
-TEST_CASE("a refusal is a row, and nothing but refusals is a failure") {
+TEST_CASE("a refused row is reported, and a run fails if all of its rows are refused") {
   const std::string rows = " --batch=2 --passes=1 --benchmark_filter=net/mnist_mlp";
   said_by("--layout=nchw,nhwc" + rows + "/total", 0, "Unsupported: ");
   // One reason for many rows is said once.
@@ -122,7 +122,7 @@ TEST_CASE("a refusal is a row, and nothing but refusals is a failure") {
   CHECK_THAT(many, ContainsSubstring("Unsupported, as above"));
 }
 
-TEST_CASE("a memory limit below need is a failed row beside others") {
+TEST_CASE("a row that needs more than the memory limit fails, and other rows run") {
   const Folder folder;
   const std::string out = folder.file("rows.json");
   said_by(

@@ -18,15 +18,15 @@ namespace {
 
 void write(const std::string& path, const json& document) { std::ofstream(path) << document; }
 
-/// Runs `compare`, which ends with this status and says so.
+/// Runs `compare`. Checks that it ends with this status and prints `why`.
 std::string compared(const std::string& arguments, int status, const std::string& why = {}) {
   return test::said_by("compare " + arguments, status, why);
 }
 
-/// A file that is changed at a place.
+/// A change of a file at one place, and how `compare` then ends.
 struct Damage {
   const char *name, *place;
-  json value;  ///< null: nothing is there
+  json value;  ///< null: the place is removed, or a real_time is set to null
   int status;
   const char* why;
 };
@@ -62,7 +62,7 @@ TEST_CASE("files without a common row, of another machine, of a newer format, da
           {"newer.json", "/context/lamina_format", 3, 1, "newer.json has format 3"},
           {"unit.json", "/benchmarks/0/time_unit", "days", 1, "unit.json is damaged"},
           {"zero.json", "/benchmarks/0/real_time", 0.0, 1, "net/a has the time 0"},
-          {"nan.json", "/benchmarks/0/real_time", nullptr, 1, "nan.json is damaged"},  // what NaN becomes
+          {"nan.json", "/benchmarks/0/real_time", nullptr, 1, "nan.json is damaged"},  // NaN is written as null
           {"untimed.json", "/benchmarks/0/time_unit", nullptr, 1, "time_unit"},
           {"twice.json", "/benchmarks/1", row, 1, "net/a has pass 0 twice"},
           {"race.json", "/context/variants", json::array(), 1, "race.json holds variants that took turns"},
@@ -111,7 +111,8 @@ TEST_CASE("the program compares folders of files that it wrote, and its gate has
                     out = folder.file("compared.json");
   test::said_by("--backend=eigen --batch=2 --passes=9 --benchmark_filter=net/mnist_mlp/ --benchmark_out=" + one);
   json measured = test::read(one);
-  for (json& entry : measured["benchmarks"]) entry.erase("others_share");  // what runs beside the test is no subject
+  for (json& entry : measured["benchmarks"])
+    entry.erase("others_share");  // load by other programs must not matter here
   const auto process = [&](const std::string& side, int number, double factor) {
     std::filesystem::create_directories(side);
     json its = measured;
@@ -128,7 +129,7 @@ TEST_CASE("the program compares folders of files that it wrote, and its gate has
   compared(both + gated + " --benchmark_out=" + out, slower_status, "Fails the limit of 2 %");
   compared(before + " " + before + gated, 0, "No row fails the limit of 2 %");
   compared(both, 0, "Grades");
-  // One process of each side: the times and the ratio stand there, and a status says whether that is enough.
+  // With one process of each side, the times and the ratio are printed. The status says whether they decide the gate.
   const std::string single = compared(one + " " + after + "/3.json" + gated, undecided_status, "more needed");
   CHECK_THAT(single, ContainsSubstring("2.0030") && ContainsSubstring("4 of 4 rows have too few samples"));
   compared(one + " " + after + "/3.json", 0, "inconclusive");

@@ -1,4 +1,4 @@
-// The table of devices and their facts, of devices that are made up.
+// The table of devices and their facts in the context, for made-up devices and for those of this machine.
 
 #include "bench/context/context.h"
 

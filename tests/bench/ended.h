@@ -20,7 +20,7 @@ struct Ended {
   std::string said;
 };
 
-enum class Outputs { both, standard };  ///< what of a program is kept: with standard error, or without
+enum class Outputs { both, standard };  ///< the kept part of a program's output: with or without standard error
 
 inline Ended run_program(const std::string& program, const std::string& arguments, Outputs kept = Outputs::both) {
   const char* errors = kept == Outputs::both ? " 2>&1" : " 2>/dev/null";
@@ -33,7 +33,7 @@ inline Ended run_program(const std::string& program, const std::string& argument
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), said};
 }
 
-/// Seconds of a processor that the programs which have ended used.
+/// The processor time of the child programs that have ended, in seconds.
 inline double seconds_of_ended() {
   rusage used{};
   ::getrusage(RUSAGE_CHILDREN, &used);
@@ -53,7 +53,7 @@ inline Ended run_bench(const std::string& arguments, Outputs kept = Outputs::bot
   return run_program(LAMINA_BENCH, arguments, kept);
 }
 
-/// Runs lamina_bench, which ends with this status and says so.
+/// Runs lamina_bench. Checks that it ends with this status and prints `why`.
 inline std::string said_by(const std::string& arguments, int status = 0, const std::string& why = {},
                            Outputs kept = Outputs::both) {
   const Ended ended = run_bench(arguments, kept);

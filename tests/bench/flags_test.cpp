@@ -12,7 +12,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// What is typed, how it ends, and words of what it says.
+/// A command, the status that it ends with, and words of its output.
 struct Line {
   std::string command;
   int status;
@@ -39,9 +39,9 @@ std::vector<Line> lines_of(const std::string& section) {
 /// The means of the channels of small images.
 std::string means() { return bytes_of("x[batch,3,16,16] m = GlobalAveragePool(x) y = Flatten(m)"); }
 
-/// Lets a shell run each line in a folder that has means.onnx twice, junk.onnx, and is else empty at
-/// first. $bench is the program, $rows are flags for two quick rows. `once` runs a command, and ends with status 99
-/// where it says more than a line, as it began something, or leaves a file `out`. nested prints JSON that is too deep.
+/// Lets a shell run each line in a folder that at first has only means.onnx, other/means.onnx and junk.onnx. $bench is
+/// the program, $rows are flags for two quick rows. `once` runs a command. Its status is 99 if the command prints more
+/// than one line, so that it began something, or leaves a file `out`. `nested` prints JSON that is nested too deeply.
 void check_lines(const std::vector<Line>& lines) {
   const Folder folder;
   std::filesystem::create_directory(folder / "other");
@@ -73,7 +73,7 @@ TEST_CASE("wrong use ends with status 2, and words on what is wrong and what is 
   check_lines(lines_of("wrong use"));
 }
 
-TEST_CASE("every verb with a type takes halves") {
+TEST_CASE("every subcommand that takes a type takes halves") {
   for (const auto& [verb, words] : std::map<std::string, const char*>{
            {"run --batch=2 --passes=1 mnist_mlp", "net/mnist_mlp/total/eigen/bf16/nchw/batch:2"},
            {"ledger --batch=2 --passes=1 mnist_mlp", "mnist_mlp on eigen, batch 2, bf16"},

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""lamina_bench is a Google Benchmark: its compare.py takes two programs or two files. What that script does with them
-is written again here. usage: google_test.py LAMINA_BENCH"""
+"""lamina_bench behaves as a Google Benchmark, whose script compare.py takes two programs or two files. This test does
+what that script does with them. usage: google_test.py LAMINA_BENCH"""
 
 import copy
 import json
@@ -21,7 +21,7 @@ def screen(*flags):
 
 
 def measured(*flags):
-    """What the script reads of a program: it gives it a file that is there and empty."""
+    """What the script reads from a program, which it lets write into an empty file that exists."""
     with tempfile.NamedTemporaryFile() as file:
         shown = screen(*flags, f"--benchmark_out={file.name}", "--benchmark_out_format=json")
         with open(file.name, encoding="utf-8") as again:
@@ -81,7 +81,7 @@ class Google(unittest.TestCase):
         _, file = measured("--benchmark_repetitions=2", "--benchmark_min_time=0.02")
         passes = [one for one in file["benchmarks"] if one["run_type"] == "iteration"]
         self.assertEqual(len(passes), 6)
-        for one in passes:  # the library foresees how many iterations it takes
+        for one in passes:  # the number of iterations is predicted
             self.assertGreater(one["iterations"], 1)
             self.assertGreater(one["iterations"] * one["real_time"] * SECONDS[one["time_unit"]], 0.005)
         _, file = measured("--passes=3", "--benchmark_enable_random_interleaving=true")

@@ -1,4 +1,4 @@
-// Grades of rows, and the readings of the machine that they are by, from fake /proc and /sys.
+// Grades of rows, and the readings of the machine that decide them, from fake /proc and /sys.
 
 #include "bench/timing/machine_watch.h"
 
@@ -24,7 +24,7 @@ struct Root {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << text << "\n";
   }
-  /// Ticks of all processors: those of others' work, and idle ones.
+  /// Ticks of all processors: the busy ones, of this program and of others, and the idle ones.
   void stat(long busy, long idle) const {
     write("proc/stat", "cpu  " + std::to_string(busy) + " 0 0 " + std::to_string(idle) + " 0 0 0 0 0 0\ncpu0 1 2 3");
   }
@@ -85,7 +85,7 @@ TEST_CASE("the worst mark is the grade, and readings that fail are named without
   CHECK(names(blind, "not readable: clock, temperature"));
 }
 
-TEST_CASE("a GPU's row is graded by the GPU's clock and the causes that held it down") {
+TEST_CASE("a GPU's row is graded by the GPU's clock and the causes that throttled it") {
   std::vector<Sample> samples(2);
   samples[0].state = {.sm_mhz = 1900, .temperature_c = 60, .power_w = {}, .throttled = "power cap"};
   samples[1].state = {.sm_mhz = 1500, .temperature_c = 70, .power_w = {}};
@@ -107,7 +107,7 @@ TEST_CASE("the load is the share of all processors that other programs took in a
   MachineWatch watch({root.folder.path(), [&] { return now; }, [&] { return own; }}, 0.5);
   watch.begin();
   CHECK_FALSE(watch.conditions().others);
-  // A second on two processors: one is busy with this program throughout, the other a quarter with another's work.
+  // One second on two processors: this program keeps one of them busy, and other programs use a quarter of the other.
   now = 1;
   own = 1;
   root.stat(std::lround(1.25 * per_second), std::lround(0.75 * per_second));
@@ -123,7 +123,7 @@ TEST_CASE("the load is the share of all processors that other programs took in a
   watch.look();
   CHECK(watch.conditions().others.value_or(-1) == Approx(0.125));  // the worst, though the last window was quiet
   watch.begin();
-  CHECK(watch.conditions().others.value_or(-1) == Approx(0.0).margin(1e-9));  // what was known last
+  CHECK(watch.conditions().others.value_or(-1) == Approx(0.0).margin(1e-9));  // the load of the last window
 }
 
 TEST_CASE("clock and temperature are those of the fastest and hottest processor, where there are sensors") {

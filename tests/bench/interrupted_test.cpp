@@ -23,10 +23,10 @@ namespace {
 /// What an interrupted program left: `said` is its standard error.
 struct Interrupted : Ended {
   std::string printed;   ///< on standard output
-  double seconds_after;  ///< of a processor, that it used after the signal
+  double seconds_after;  ///< processor time that it used after the signal
 };
 
-/// Seconds of a processor that a child has used.
+/// The processor time that a child has used, in seconds.
 double used_seconds(pid_t child) {
   std::ifstream file("/proc/" + std::to_string(child) + "/stat");
   std::string text;
@@ -39,11 +39,11 @@ double used_seconds(pid_t child) {
   return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
-/// Two seconds of a processor: many passes of a small network, however busy the machine is.
+/// Seconds of processor time for many passes of a small network, however busy the machine is.
 constexpr double some_passes = 2;
 
-/// Runs lamina_bench and sends it the signal when, after a line with `sign` on standard error, the child has worked for
-/// so many seconds of a processor. Its exit status has to say so.
+/// Runs lamina_bench and waits for a line with `sign` on standard error. Sends the signal when the program has then
+/// used `seconds` of processor time. Checks that the exit status names the signal.
 Interrupted run_interrupted(const std::string& arguments, const std::string& sign, double seconds, int signal) {
   const Folder folder;
   const std::string printed = folder.file("printed");
@@ -110,7 +110,7 @@ TEST_CASE("a ledger that is interrupted while it measures peaks ends within a se
   CHECK_THAT(ended.said, ContainsSubstring("mnist_mlp on eigen, batch 16 is not measured\n"));
 }
 
-TEST_CASE("a signal while a plan is made or measured ends that") {
+TEST_CASE("a signal while a plan is made or measured ends the run within a second") {
   const Folder folder;
   const std::string out = folder.file("rows.json"), of_vgg = " vgg16 --backend=eigen --threads=1 --batch=1";
   for (const std::string measure : {"", " --measure"}) {
@@ -125,7 +125,7 @@ TEST_CASE("a signal while a plan is made or measured ends that") {
   CHECK_THAT(ledger.said, ContainsSubstring("vgg16 on eigen, batch 1 is not measured\n"));
 }
 
-TEST_CASE("a signal before the first row, ledger or frontier counts as a later one does") {
+TEST_CASE("a signal before the first row, ledger or frontier has the effect of a later signal") {
   const Folder folder;
   const std::string out = folder.file("rows.json");
   const std::string program = std::string("TERMINATED_AT_PEAK=1 ") + LAMINA_QUEUED_BENCH;

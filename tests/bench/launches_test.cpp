@@ -1,4 +1,5 @@
-// What rows on a device with a queue have of the host's launches, and what they report of the device: on a model.
+// Rows on a model of a device with a queue: whether their times include the host's launches, and what they report of
+// the device.
 
 #include "bench/rows/rows.h"
 #include "bench/timing/stopwatch.h"
@@ -38,9 +39,10 @@ struct Modelled {
 
 }  // namespace
 
-TEST_CASE("a layer's time is the device's, its launches hidden, or included where no delay hides them") {
+TEST_CASE(
+    "a layer's time is the device's: launches are hidden behind a delay, and included if no delay can hide them") {
   for (const char* pass : pass_names)
-    for (const double host : {30e-6, 700e-6, 8e-3}) {  // within the first delay, after longer ones, and beyond all
+    for (const double host : {30e-6, 700e-6, 8e-3}) {  // hidden by the first delay, by a longer delay, and by none
       CAPTURE(pass, host);
       Modelled model;
       model.backend->host_seconds = host;

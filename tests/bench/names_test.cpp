@@ -17,7 +17,7 @@ namespace {
 
 const Config resnet50{"resnet50", "eigen"};
 
-/// What these flags give.
+/// The options that these flags give.
 RunOptions options_of(const std::string& flags) {
   RunOptions options;
   CLI::App app;
@@ -95,7 +95,7 @@ TEST_CASE("no two rows have the same name") {
   REQUIRE(std::set<std::string>(names.begin(), names.end()).size() == names.size());
 }
 
-TEST_CASE("without a filter, ten networks run by three rows each, or three networks if it must be quick") {
+TEST_CASE("without a filter, ten networks run by three rows each, or three networks with --quick") {
   for (const bool quick : {false, true}) {
     RunOptions options;
     options.networks = default_networks(quick);
@@ -119,7 +119,7 @@ TEST_CASE("a filter that matches nothing is an error that names the nearest rows
   REQUIRE_THROWS_WITH(pick(names, "conv5_4.*vgg19.*winogard"), ContainsSubstring("nearest"));
 }
 
-TEST_CASE("a key has the facts of its row as fields, and its name is printed from them") {
+TEST_CASE("a key has the facts of its row as fields, and the row's name is printed from the key") {
   RunOptions options;
   options.net.image = 64;
   options.plan.options.choice.deterministic = true;

@@ -1,4 +1,4 @@
-// The sampled reference against eigen's f64, which hand examples and differences pin.
+// The sampled reference, compared with eigen in f64. Other tests check eigen by hand examples and by differences.
 
 #include "bench/numbers/reference.h"
 
@@ -36,7 +36,7 @@ void check_against_oracle(const Op& op, const Shape& x) {
   const auto check = [&](Pass pass, const std::vector<double>& result) {
     const Reference reference = make_reference(op, x, pass, operands);
     CAPTURE(to_string(op), to_string(pass));
-    REQUIRE(reference.elements.size() == result.size());  // so small that all are there
+    REQUIRE(reference.elements.size() == result.size());  // the result is so small that every element is sampled
     CHECK(compare(reference, result).of_terms < 1e-14);
     CHECK(compare(reference, result).of_largest < 1e-14);
     for (std::size_t i = 0; i < result.size(); ++i) REQUIRE(std::abs(reference.exact[i]) <= reference.terms[i]);
@@ -87,7 +87,7 @@ TEST_CASE("a sample has fewer elements where each takes many products, but at le
   CHECK(make_reference(op, x, Pass::backward_params, operands).elements.size() == 256);
 }
 
-TEST_CASE("an error is the greatest, of the terms and of the largest number") {
+TEST_CASE("an error is the greatest of all elements, relative to the terms and to the largest number") {
   Reference reference;
   reference.elements = {0, 1, 2};
   reference.exact = {1, -4, 0};

@@ -85,7 +85,7 @@ TEST_CASE("a ledger's file has every sample of every call, in running order, and
       CHECK(call["samples"].size() == 3);
       CHECK(call["seconds"] > 0);
       CHECK(call["predicted_seconds"] > 0);
-      std::vector<double> shares;  // each of the peak beside its pass
+      std::vector<double> shares;  // of each pass, relative to the peak measured beside it
       for (std::size_t pass = 0; pass < 3 && call["flops"] > 0; ++pass)
         shares.push_back(call["flops"].get<double>() / call["samples"][pass].get<double>() /
                          ledger["peak_samples"][pass].get<double>());
@@ -136,7 +136,7 @@ TEST_CASE("a ledger's file has every sample of every call, in running order, and
     if (kind != "M") CHECK(event["ts"] >= 0);
     if (kind == "C") live[process].push_back(event["args"]["bytes"]);
     if (kind == "X") {
-      // Whole nanoseconds, to which readers round; the next call of a lane begins there.
+      // Times are whole nanoseconds, as readers round to them. A call begins where the call before it in its lane ends.
       const auto ns = [&](const char* name) { return 1e3 * event[name].get<double>(); };
       for (const char* name : {"ts", "dur"}) CHECK(ns(name) == Approx(std::round(ns(name))).margin(1e-3));
       const auto end = ends.try_emplace({process, event["tid"].get<int>()}, 0).first;

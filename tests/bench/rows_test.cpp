@@ -184,7 +184,7 @@ TEST_CASE(
   CHECK(samples[1].peak_flops_per_second == second.flops_per_second);
 }
 
-TEST_CASE("no peak of the moment is measured on a GPU, nor of a backend without a rate of units") {
+TEST_CASE("no peak is measured beside a pass on a GPU, or on a backend whose units have no known rate") {
   Session session;
   session.backends.put("cuda", rising());
   session.backends.put("unrated", std::make_unique<Rated>(0));

@@ -1,5 +1,5 @@
-// A program against itself, and against one of whose layers takes 5 % longer, by the clock of this machine: in turns
-// and for some minutes, while nothing else runs.
+// A program is compared with itself, and with a variant of which one layer takes 5 % longer. They take turns on this
+// machine for some minutes. Nothing else may run meanwhile.
 
 #include "ended.h"
 
@@ -21,7 +21,7 @@ TEST_CASE(
                            out);
   INFO(ended.said);
   REQUIRE(ended.status == 0);
-  // How many rows are equal and how many inconclusive is up to the machine; a difference that is none is not.
+  // The machine decides how many rows are equal and how many inconclusive. It must not cause a false difference.
   int rows = 0, wrong = 0, slow_rows = 0, found = 0, faster = 0, others = 0, wrong_others = 0;
   const nlohmann::json result = read(out);
   for (const auto& each : result.at("comparisons")) {

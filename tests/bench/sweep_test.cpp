@@ -1,4 +1,4 @@
-// Sweeps by the program: its file, whole and gone on with.
+// Sweeps by the program: whole files, and files that a second run completes.
 
 #include <algorithm>
 #include <cmath>
@@ -43,7 +43,7 @@ TEST_CASE("a sweep finds the largest batch by prediction and proves it by runnin
     CHECK(row["real_times"].size() == 2);
     CHECK(row["cpu_times"].size() == 2);
     const auto times = row["real_times"].get<std::vector<double>>();
-    const double own = row["real_time"];  // of the pass whose rates the entry has
+    const double own = row["real_time"];  // the time of the pass whose rates the entry has
     CHECK(std::min(std::abs(times[0] - own), std::abs(times[1] - own)) <= 1e-6);
     CHECK(row["images_per_second"].get<double>() == Approx(1e3 * row["key"]["batch"].get<int>() / own));
   }
@@ -106,7 +106,7 @@ TEST_CASE("a sweep takes named batches and sizes") {
   CHECK(names == std::set<std::string>{net + "2" + end, net + "4" + end, net + "2" + end + "/threads:1"});
 }
 
-TEST_CASE("a sweep leaves out a size that a network cannot have, says why, and does not end well") {
+TEST_CASE("a sweep leaves out a size that a network cannot have, says why, and ends with status 1") {
   const Folder folder;
   const std::string flags = "sweep cifar10_cnn --backend=eigen --passes=1 --width_divisor=8 --thread_counts=1 ";
   const std::string series = "cifar10_cnn on eigen, f32 nchw, image 4";

@@ -11,7 +11,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Rows of a network's training, and what came of them.
+/// The rows of a network's training, and their outcome.
 struct Measured {
   explicit Measured(const char* network) {
     outcome.samples = {{{0.1, 0.2}, {0.3, 0.6}}, {{0.2, 0.4}, {0.2, 0.4}}, {{0.3, 0.6}, {0.5, 1.0}}};

@@ -11,7 +11,7 @@
 
 namespace lamina::test {
 
-/// Eigen with one algorithm more for convolutions: "odd", which does as im2col_gemm and then something else.
+/// Eigen with one algorithm more for convolutions: "odd", which runs im2col_gemm and then `after`.
 class Odd final : public WrappedBackend {
  public:
   explicit Odd(Backend& inner = oracle()) : WrappedBackend(inner) {}
@@ -21,7 +21,7 @@ class Odd final : public WrappedBackend {
   bool deterministic = true;
   bool only_3x3 = false;
   bool no_room_by_rule = false;
-  std::function<void(const Spec&)> refuse = [](const Spec&) {};  ///< throws for what is not lowered
+  std::function<void(const Spec&)> refuse = [](const Spec&) {};  ///< throws for each spec that cannot be lowered
 
   std::vector<std::string> algorithms(const Spec& spec, Pass pass) const override {
     std::vector<std::string> names = WrappedBackend::algorithms(spec, pass);

@@ -1,5 +1,5 @@
 #pragma once
-// Eigen on a device with a queue, as a model: each kernel takes the host and the device the times that a test sets.
+// Eigen on a model of a device with a queue: each kernel takes the host and the device the times that a test sets.
 
 #include <functional>
 

@@ -1,5 +1,5 @@
-// lamina_bench, and where its own name ends in "slow": with one layer that takes 5 % longer. The layer is each
-// convolution whose filters have the shape in LAMINA_SLOW_FILTERS, "64x64x3x3", in every pass and by every algorithm.
+// lamina_bench. If the name of the program ends in "slow", some convolutions take 5 % longer, in every pass and by
+// every algorithm: those whose filters have the shape in LAMINA_SLOW_FILTERS, such as "64x64x3x3".
 
 #include <chrono>
 #include <cstdlib>
@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double delay = 0.05;  // of the time that the kernel took
 
-/// The kernel, and after it a wait for a little of the time that it took.
+/// The kernel, followed by a wait of `delay` times the duration of the kernel.
 std::shared_ptr<Kernel> slow(const std::shared_ptr<Kernel>& kernel) {
   const auto start = std::make_shared<Clock::time_point>();
   return test::around(

@@ -11,7 +11,7 @@ using namespace lamina;
 using namespace lamina::bench;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("check prints the verdict on a layer's gradients, and of a wrong one where and by how much it is wrong") {
+TEST_CASE("check prints the verdict on a layer's gradients, and says where and by how much a gradient is wrong") {
   CheckOptions options;
   options.configs.dtypes = {DType::f64};
   options.net.layers = {{.name = "a layer", .op = Conv{.channels = 3, .kernel = 3}, .x = {2, 2, 5, 5}}};

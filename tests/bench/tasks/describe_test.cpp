@@ -25,8 +25,8 @@ Options csv_of(std::vector<std::string> networks) {
   return options;
 }
 
-/// "conv1: 96x54x54, 34944, 101616768"; a name without its count, a vector without its ones. PyTorch's twins flatten
-/// before some layers that leave the shape as it is: of a dropout, the elements are compared.
+/// A layer as text, such as "conv1: 96x54x54, 34944, 101616768". The name has no count (#2), and a vector no extents of
+/// 1. A dropout has its number of elements in place of its shape, because PyTorch's twins flatten before some dropouts.
 std::string line(std::string name, std::string output, const std::string& parameters, const std::string& products,
                  bool dropout) {
   name = name.substr(0, name.find('#'));

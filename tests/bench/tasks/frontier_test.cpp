@@ -1,4 +1,4 @@
-// Layers measured by every algorithm, on backends that err, waver, refuse and dawdle in known ways.
+// Layers measured by every algorithm, on backends with known errors, changing bits, refusals and delays.
 
 #include "bench/tasks/frontier.h"
 
@@ -29,7 +29,8 @@ void scale(const Tensor& tensor, double factor) {
     tensor.as<float>()[i] = static_cast<float>(tensor.as<float>()[i] * factor);
 }
 
-/// One channel to two by single products: each number is one term, so that its relative error is of the terms, too.
+/// A 1x1 convolution of one channel to two. Each output is one product, so its relative error is also its error
+/// relative to the terms.
 Graph one_product() {
   Graph graph("one_product");
   const Value x = graph.input({1, 1, 5, 5}, "x0");
@@ -73,7 +74,7 @@ const LayerTuning::Candidate& find(const FrontierLine& line, const std::string& 
 
 }  // namespace
 
-TEST_CASE("an error of one in a thousand is measured as that, and none as none") {
+TEST_CASE("an error of one in a thousand is measured as one in a thousand, and no error as none") {
   Odd odd;
   for (const Pass pass : passes) {
     CAPTURE(to_string(pass));
@@ -119,7 +120,7 @@ TEST_CASE("an algorithm that runs out of memory leaves with the reason, and the 
   for (const int room : {0, 1, 2, 3, 4, 5, 6}) {
     CAPTURE(room);
     Shop shop;
-    int run = 0;  // of all plans of a line: a new plan finds no room either
+    int run = 0;  // counts the runs of all plans of a line: a new plan finds no room either
     shop.odd->after = [room, &run](const Args&) {
       if (++run > room) throw OutOfMemory("no room");
     };
@@ -130,7 +131,7 @@ TEST_CASE("an algorithm that runs out of memory leaves with the reason, and the 
           CHECK(tried.ran());
           continue;
         }
-        if (tried.ran() && !tried.measured.finished) continue;  // of a busy machine: so slow that it left
+        if (tried.ran() && !tried.measured.finished) continue;  // so slow on a busy machine that it left the race
         ++odd;
         CHECK_FALSE(tried.ran());
         CHECK(tried.refused == "no room");
@@ -139,7 +140,7 @@ TEST_CASE("an algorithm that runs out of memory leaves with the reason, and the 
     CHECK(odd > 0);
   }
   Shop shop;
-  shop.odd->no_room_by_rule = true;  // then no line is the rule's
+  shop.odd->no_room_by_rule = true;  // then no candidate is the rule's
   for (const FrontierLine& line : shop.frontier(1).lines)
     for (const LayerTuning::Candidate& tried : line.tuning.candidates) CHECK_FALSE(tried.by_rule);
 }
@@ -244,7 +245,7 @@ TEST_CASE("an algorithm that is far slower, and would take too long, runs on one
     const LayerTuning::Candidate& odd = find(line, "odd");
     CHECK(odd.measured.of_one_image);
     REQUIRE(odd.measured.seconds.size() == 1);
-    CHECK(odd.measured.seconds[0] >= 0.06);  // by the batch of two
+    CHECK(odd.measured.seconds[0] >= 0.06);  // scaled to the batch of two
     CHECK(odd.measured.workspace_bytes == 12345678);
     CHECK(odd.measured.error < 1e-6);
   }
@@ -294,7 +295,7 @@ TEST_CASE("a network is planned and timed with its picks") {
   Shop shop;
   const Frontier frontier = shop.frontier();
   FastestNet net = fastest_net(frontier, {});
-  for (std::size_t i = 0; i < frontier.lines.size(); ++i)  // whatever was fastest: direct
+  for (std::size_t i = 0; i < frontier.lines.size(); ++i)  // direct, whatever was fastest
     for (std::size_t t = 0; t < frontier.lines[i].tuning.candidates.size(); ++t)
       if (frontier.lines[i].tuning.candidates[t].algorithm == "direct") net.picks[i].best = t;
   const auto choices = choices_of(shop.session, frontier, net);

@@ -49,7 +49,8 @@ TEST_CASE(
   for (const auto& [place, count] : picked) CHECK((count == 1 && by_rule[place] == 1 && refused[place] == 2));
 }
 
-TEST_CASE("layers of a file are measured in the passes that they have, each with the words that gave it") {
+TEST_CASE(
+    "layers of a file are measured in the passes that they have, and each result has the command that repeats it") {
   const test::Folder folder;
   const std::string out = folder.file("out.json");
   const std::set<std::string> both = {"forward", "backward_data"},

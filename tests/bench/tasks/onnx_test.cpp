@@ -18,12 +18,12 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// A file tiny.onnx: a convolution and what follows, its batch open.
+/// A file tiny.onnx: a convolution and a ReLU, with an open batch.
 class TinyFile {
  public:
   explicit TinyFile(float first = 0) { write(first); }
 
-  /// With weights from `first` on.
+  /// Writes the file with the weights first, first + 1, and so on.
   void write(float first) {
     test::write(path(), test::bytes_of("x[n,1,8,8] w[2,1,3,3] = " + std::to_string(first) +
                                        ".. c = Conv(x, w) \"conv1\" y = Relu(c)"));
@@ -53,7 +53,7 @@ TEST_CASE("a network of a file is described by the name of its file, and checked
   CHECK_THROWS_AS(describe(options), UsageError);
   const std::string check = "check --backend=eigen --onnx=" + file.path().string();
   test::said_by(check, 0, "tiny on eigen, batch 2, f64:\npassed: ");
-  file.write(NAN);  // of which check has to see the weights
+  file.write(NAN);  // check must see these weights
   test::said_by(check, 1, "failed: ");
 }
 
@@ -128,7 +128,7 @@ TEST_CASE("the reader's notes on a file are printed once, before it is described
   }
 }
 
-TEST_CASE("a batch that is not the first axis is taken, and where there is none, that is said") {
+TEST_CASE("a batch that is not the first axis is found, and a file without a batch is reported") {
   const test::Folder folder;
   test::write(folder / "time.onnx", test::bytes_of("x[7,2,3] w[1,8,3] = all 0; r[1,8,2] = all 0;"
                                                    "y = LSTM<hidden_size=2>(x, w, r)"));
@@ -144,7 +144,7 @@ TEST_CASE("a batch that is not the first axis is taken, and where there is none,
 
 TEST_CASE("open extents of a file and one of its outputs are given, and rows are named with them") {
   const test::Folder folder;
-  test::write(folder / "wide.onnx",  // rows are open, by the name "batch"
+  test::write(folder / "wide.onnx",  // the extent of the rows is open, under the name "batch"
               test::bytes_of("x[1,1,batch,8] w[2,1,3,3] = all 0; c = Conv(x, w) \"conv1\" y = Relu(c) return y, c"));
   RunOptions options;
   options.net.onnx = {folder / "wide.onnx"};
@@ -182,7 +182,7 @@ TEST_CASE("an extent whose name no file leaves open is refused, with the open ex
     test::said_by(command + " --onnx=" + wide + "," + whole + " --onnx_extents=height=8,width=8,hieght=8", 2,
                   "--onnx_extents: no axis is open by the name hieght; " + wide +
                       " leaves n (of --batch), height, width open; " + whole + " leaves no axis open");
-  // A name that one of the files has is of that file.
+  // A name that only one of the files leaves open applies to that file.
   CHECK_THAT(test::said_by("describe --onnx=" + wide + "," + whole + " --onnx_extents=height=8,width=6"),
              ContainsSubstring("3x8x6") && ContainsSubstring("3x4x4"));
   test::said_by("memory --backend=eigen --onnx=" + whole, 0,
@@ -204,11 +204,12 @@ TEST_CASE("a sweep goes on with the model that it began with, and with no other 
   CHECK_THAT(sweep(2, "another sweep"), ContainsSubstring("tiny.onnx"));
 }
 
-TEST_CASE("memory, ledger, frontier and describe are of the network of a file, also of one that can only infer") {
+TEST_CASE("memory, ledger, frontier and describe take the network of a file, even if it can only infer") {
   const test::Folder folder;
   test::write(folder / "net.onnx", test::bytes_of(R"(
     x[n,1,8,8] w[2,1,3,3] = all 0; k[2] = all 1
-    c = Conv(x, w) "conv1" g = GlobalAveragePool(c) y = BatchNormalization(g, k, k, k, k))"));  // of one value for each
+    c = Conv(x, w) "conv1" g = GlobalAveragePool(c) y = BatchNormalization(g, k, k, k, k))"));  // one value of each
+                                                                                                // channel
   for (const std::string subcommand : {"memory", "ledger", "frontier", "describe"}) {
     CAPTURE(subcommand);
     const std::string command = subcommand + " --onnx=" + folder.file("net.onnx") + " --backend=eigen --batch=1";
@@ -229,7 +230,7 @@ TEST_CASE("memory, ledger, frontier and describe are of the network of a file, a
   }
 }
 
-TEST_CASE("memory of the network of a file that trains is of the batch that is named, in training and in inference") {
+TEST_CASE("memory reports a file's network with the batch that is named, in training and in inference") {
   const TinyFile file;
   const nlohmann::json memories =
       test::results_of("memory --onnx=" + file.path().string() + " --backend=eigen --batch=2")["memories"];
@@ -252,7 +253,7 @@ TEST_CASE("readable files are timed, and a refused file among them is named") {
   CHECK_THAT(test::said_by(run + folder.file("other.onnx"), 1, "Unheard"), !ContainsSubstring("left out"));
 }
 
-TEST_CASE("a sweep that leaves out a file with an operator that is not supported ends well, and has it in its file") {
+TEST_CASE("a sweep that leaves out a file with an unsupported operator ends well, and lists that file in its results") {
   const TinyFile file;
   const test::Folder folder;
   write_unsupported(folder / "other.onnx");

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// Nine rounds about the middle.
+/// A measurement of nine rounds around `milliseconds`.
 Measurement measured(double milliseconds, std::size_t workspace, double error, double spread = 0) {
   Measurement one;
   for (int round = 0; round < 9; ++round) one.seconds.push_back(1e-3 * (milliseconds + spread * (round % 3 - 1)));
@@ -41,7 +41,7 @@ TEST_CASE("a candidate stays when it is best in time, in workspace or in error, 
       measured(20, 0, 1e-6),     // needs nothing
       measured(90, 0, 1e-9),     // the most exact
       measured(15, 500, 1e-6),   // between
-      measured(25, 0, 1e-6),     // slower than the second, in nothing better
+      measured(25, 0, 1e-6),     // slower than the second, and better in nothing
       measured(12, 2000, 1e-5),  // worse than the first in all
       measured(91, 10, 1e-9),    // worse than the third
       {},                        // did not run
@@ -56,20 +56,20 @@ TEST_CASE("a candidate that left the race beats none that stayed, however its fe
   left.seconds.resize(2);
   left.finished = false;
   CHECK(not_beaten(candidates({stayed, left})) == std::vector<bool>{true, true});
-  left.finished = true;  // as if both had run two rounds: nobody knows who is faster
+  left.finished = true;  // then they are compared by two rounds, which do not tell which is faster
   CHECK(not_beaten(candidates({stayed, left})) == std::vector<bool>{false, true});
 }
 
 TEST_CASE("candidates tied in time are judged by the rest, and equal candidates all stay") {
-  // The first three have the same mean, in other rounds: the second needs less, the third no more than the second. The
-  // last is slower.
+  // The first three have the same mean, with other times in each round. The second and the third need less workspace
+  // than the first. The last is slower.
   std::vector<Measurement> all = {measured(10, 100, 1e-6, 1), measured(10, 50, 1e-6), measured(10, 50, 1e-6, -1),
                                   measured(14, 50, 1e-6, 1)};
   CHECK(not_beaten(candidates(all)) == std::vector<bool>{false, true, true, false});
   CHECK(picked(all, {}).best == std::size_t{0});
   CHECK(picked(all, {}).ties == std::vector<std::size_t>{1, 2});
   CHECK(not_beaten({}).empty());
-  // What disturbs both sides of a round does not tie them.
+  // A disturbance of both sides of a round does not make them tied.
   for (Measurement* one : {&all[0], &all[3]})
     for (std::size_t round = 0; round < 9; ++round) one->seconds[round] *= 1.0 + static_cast<double>(round);
   CHECK(dominates(all[0], measured(10, 100, 1e-6, 1)) == false);
@@ -97,9 +97,10 @@ TEST_CASE("the fastest candidate within every limit is taken") {
   CHECK(picked(all, {.max_error = 1e-6}).best == std::size_t{2});
   CHECK_FALSE(picked(all, {.max_error = 1e-9}).best.has_value());
   CHECK_FALSE(picked({}, {}).best.has_value());
-  // What is beyond a limit is no tie.
+  // A candidate beyond a limit is not among the ties.
   CHECK(picked({measured(10, 10, 0), measured(10, 20, 0)}, {.workspace_limit = 10}).ties.empty());
-  // The least median of those that left the race is picked only where nobody else is within the limits.
+  // A candidate that left the race is picked only if no other candidate is within the limits. Among several, the one
+  // with the least median is picked.
   std::vector<Measurement> left = {measured(90, 0, 1e-9), measured(50, 0, 1e-9), measured(60, 0, 1e-3)};
   left[0].finished = left[1].finished = false;
   CHECK(picked(left, {}).best == std::size_t{2});

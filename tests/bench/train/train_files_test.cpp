@@ -10,7 +10,7 @@ using namespace lamina;
 using namespace lamina::bench;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("a checkpoint that cannot be written costs no epoch, and is an error unless a later one could") {
+TEST_CASE("a checkpoint that cannot be written costs no epoch, and is an error unless a later checkpoint is written") {
   for (const bool comes_back : {true, false}) {
     const test::Folder folder;
     const auto runs = folder / "runs";
@@ -38,7 +38,7 @@ TEST_CASE("a checkpoint that cannot be written costs no epoch, and is an error u
   }
 }
 
-TEST_CASE("a training that was stopped within an epoch goes on from there, if updates have checkpoints") {
+TEST_CASE("a training that was stopped within an epoch goes on from there, if --checkpoint_updates was given") {
   const test::Folder folder;
   const std::string training = "train mnist_cnn --share=0.05 --epochs=1", file = folder.file("run.safetensors");
   const std::string kept = training + " --checkpoint_updates=2 --checkpoint=" + file;
@@ -55,5 +55,5 @@ TEST_CASE("a training that was stopped within an epoch goes on from there, if up
   };
   CHECK(numbers(went_on) == numbers(whole));
   CHECK(numbers(whole).find("accuracy") != std::string::npos);
-  test::said_by(training + " --checkpoint_updates=2", 2);  // of no checkpoint
+  test::said_by(training + " --checkpoint_updates=2", 2);  // without --checkpoint
 }

@@ -22,7 +22,7 @@ using namespace lamina::bench;
 
 namespace {
 
-/// Without a folder: on synthetic images.
+/// Options of a training on the images of a folder, or on synthetic images if `data` is empty.
 TrainOptions training_on(const std::filesystem::path& data, int batch = 0) {
   TrainOptions options;
   options.data = data;
@@ -32,7 +32,7 @@ TrainOptions training_on(const std::filesystem::path& data, int batch = 0) {
   return options;
 }
 
-/// What a training of a file's network for one epoch leaves.
+/// The file of results of a training of a file's network for one epoch.
 nlohmann::json trained(TrainOptions options, const std::filesystem::path& onnx, double share) {
   const test::Folder folder;
   options.net.onnx = {onnx};
@@ -165,7 +165,7 @@ TEST_CASE("the network of an ONNX file that was exported for training normalises
   CHECK(run["trainings"][0]["name"] == "train/model/epoch/eigen/f32/nchw/batch:32/onnx_output:y/synthetic:0.001");
 }
 
-TEST_CASE("the network of an ONNX file that is called as a workload is the one that is trained") {
+TEST_CASE("an ONNX file that has the name of a workload is trained in place of the workload") {
   const test::Folder folder;
   Graph graph("small");
   const Value x = graph.input({1, 3, 32, 32}, "x");

@@ -118,7 +118,7 @@ TEST_CASE(
         "left");
 }
 
-TEST_CASE("a training says on a pipe, too, how far it is, again and again, also before its first batches are done") {
+TEST_CASE("a training prints its progress on a pipe, too, repeatedly, and before its first batches are done") {
   std::mutex mutex;
   std::string said;
   const auto said_soon = [&](const std::string& text) {
@@ -138,13 +138,13 @@ TEST_CASE("a training says on a pipe, too, how far it is, again and again, also 
   }
 }
 
-TEST_CASE("a price of the hour makes dollars, with two digits that are not 0") {
+TEST_CASE("a price per hour gives a cost in dollars, with two significant digits") {
   CHECK(cost_text(1800, 0.5) == ", 0.2500 USD at 0.5 USD/h");
   CHECK(cost_text(0.95, 0.12) == ", 0.000032 USD at 0.12 USD/h");
   CHECK(cost_text(1800, 0).empty());
 }
 
-TEST_CASE("a target is reached at the end of the first epoch that has it") {
+TEST_CASE("a target is reached at the end of the first epoch with that accuracy") {
   const std::vector<EpochResult> epochs = {epoch(0, 3, 1, .5, .7), epoch(1, 2, .8, .95, .9), epoch(2, 2, .7, .96, .85)};
   CHECK(seconds_to(epochs, .7) == 3);
   CHECK(seconds_to(epochs, .9) == 5);

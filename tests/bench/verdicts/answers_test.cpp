@@ -12,9 +12,9 @@
 using namespace lamina::bench;
 using Catch::Matchers::ContainsSubstring;
 
-/// Of whole sweeps and small ones: gains that stop, go on, or are unsure; batches between the doublings, points that
-/// failed, passes that drift or are too few, other programs, odd batches that pay on one side, several even ones,
-/// threads that are as good.
+/// The table has whole sweeps and small ones: gains that stop, go on, or are unsure; batches between the doublings,
+/// points that failed, passes that drift or are too few, other programs, odd batches that pay on one side, several even
+/// ones, numbers of threads that are equally good.
 TEST_CASE("answers match the table") {
   std::ifstream file(lamina::test::data("sweep_answers.json"));
   const nlohmann::json table = nlohmann::json::parse(file);

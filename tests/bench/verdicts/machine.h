@@ -12,7 +12,7 @@
 
 namespace lamina::bench::test {
 
-/// What real passes took over the median of their nine: two quiet processor cores.
+/// The times of real passes, divided by the median of their row, on two quiet processor cores.
 inline const std::vector<double>& noise() {
   static const std::vector<double> all = [] {
     std::vector<double> found;
@@ -27,7 +27,7 @@ inline const std::vector<double>& noise() {
   return all;
 }
 
-/// Of how many of 100 comparisons this holds.
+/// For how many of 100 comparisons `holds` is true.
 template <class Holds>
 int of_100(const Holds& holds) {
   int found = 0;
@@ -47,14 +47,14 @@ inline std::size_t changed(const Comparison& comparison) {
   return comparison.count(Verdict::slower) + comparison.count(Verdict::faster);
 }
 
-/// A machine whose passes differ as real ones do, and whose processes differ once more as much as the medians of their
-/// passes. Where it `stalls`, it runs at half its speed for some processes in a row, now and then, as a virtual machine
-/// was seen to do.
+/// A machine whose passes differ as real passes do. Its processes also differ from one another, as much as medians of
+/// nine passes do. If it `stalls`, it now and then runs at half its speed for some processes in a row, as a virtual
+/// machine was seen to do.
 class Machine {
  public:
   explicit Machine(unsigned seed, bool stalls = false) : engine_(seed), stalls_(stalls) {}
 
-  /// A process: four networks, of which resnet18 takes so many times as long.
+  /// A process of four networks. resnet18 takes `resnet18` times as long as usual.
   RunFile networks(double resnet18 = 1) {
     const double process = next_process();
     RunFile file{"run.json", {}, {}};
@@ -63,7 +63,7 @@ class Machine {
     return file;
   }
 
-  /// A ledger of five layers with two calls each, of which one forward takes so many times as long.
+  /// A ledger of five layers with two calls each. One forward call takes `slow_layer` times as long as the others.
   RunFile ledger(double slow_layer = 1) {
     const double process = next_process();
     RunFile file{"ledger.json", {}, {}};
@@ -82,8 +82,8 @@ class Machine {
     return file;
   }
 
-  /// Two variants that take turns, one pass a round, on one network, of which the second takes so many times as long.
-  /// What the machine does in a round meets both.
+  /// Two variants that take turns on one network, one pass a round. The second takes `second` times as long. The state
+  /// of the machine in a round is the same for both.
   std::vector<Variant> turns(std::size_t rounds, double second = 1) {
     RunRow row;
     row.key = {{"what", "net"}, {"network", "resnet18"}, {"part", "total"}, {"type", "f32"}};
@@ -103,7 +103,7 @@ class Machine {
   double any() { return noise()[std::uniform_int_distribution<std::size_t>(0, noise().size() - 1)(engine_)]; }
 
   double next_process() {
-    // One process in ten begins such a time, and it lasts for two on average.
+    // One process in ten begins a stall, which lasts for two processes on average.
     if (stalls_) stalled_ = std::bernoulli_distribution(stalled_ ? 0.5 : 0.1)(engine_);
     return median_interval(row(no_key, 1).seconds).middle * (stalled_ ? 2.1 : 1);
   }
@@ -125,7 +125,7 @@ struct Sides {
   Processes first, second;
 };
 
-/// So many processes of each side, in turns: A B, B A, ...
+/// `count` processes of each side, in turns: A B, B A, ...
 template <class First, class Second>
 Sides in_turns(std::size_t count, First&& first, Second&& second) {
   Sides sides;

@@ -19,7 +19,7 @@ Comparison versions(const std::vector<Variant>& variants, const CompareRules& ru
   return compare_paired(variants, {}, rules);
 }
 
-/// A row whose rounds take about so many seconds.
+/// A row whose rounds take about `seconds` each.
 RunRow timed(const ordered_json& key, double seconds, int rounds = 9) {
   RunRow row;
   row.key = key;
@@ -76,7 +76,7 @@ TEST_CASE("a slowdown of 2 % in turns is found in 95 of 100, and equal rows are 
         }) >= 95);
   std::sort(counts.begin(), counts.end());
   CAPTURE(counts.front(), counts[50], counts.back());
-  // Few rounds know the spread of the noise badly, but the number asked for is not much more than it takes.
+  // Few rounds give a rough estimate of the noise, but compare asks for at most twice the rounds that are needed.
   const Comparison many = versions(machine.turns(5000, slow));
   CHECK(counts[50] <= 2 * many.processes_wanted(many.rows[0], 0.02));
 }
@@ -149,7 +149,7 @@ TEST_CASE("a gate of variants fails for rows that fail, are missing, or are sure
   CHECK(judged(1.008, 0, 0.03) == std::pair(Verdict::equal, false));
   // The interval begins below the limit, and above 1.
   CHECK(judged(1.04, 0.005, 0.03) == std::pair(Verdict::slower, true));
-  // The interval is above 1, and the gate's is not.
+  // The interval is above 1, and the gate's interval is not above the limit.
   CHECK(judged(1.04, 0.01, 0.03) == std::pair(Verdict::slower, false));
 }
 

@@ -1,4 +1,5 @@
-// The statistic of two runs that took no turns: against published critical values, and how often its intervals hold.
+// The statistic of two runs that took no turns. It is compared with published critical values, and its intervals must
+// hold the true ratio often enough.
 
 #include "bench/compare/unpaired.h"
 
@@ -103,7 +104,7 @@ TEST_CASE("samples that resemble their predecessors count as fewer, and independ
   CHECK(autocorrelation_factor(coarse) < 1.15);
 }
 
-TEST_CASE("an interval of fewer samples is wider on both sides by the root of how many fewer") {
+TEST_CASE("if samples count as fewer by a factor, their interval is wider on both sides by the root of the factor") {
   const Interval found = inflate({0.9, 1, 1.1}, 4);
   CHECK(found.low == Approx(0.81));
   CHECK(found.middle == 1);
