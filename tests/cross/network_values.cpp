@@ -18,7 +18,7 @@ void print(const std::string& name, Device& device, const Tensor& tensor) {
   for (const double value : values) std::printf("%s %.17g\n", name.c_str(), value);
 }
 
-/// What the networks of the zoo lack: depthwise and grouped convolutions, and functions other than ReLU.
+/// What the other two networks lack: depthwise and grouped convolutions, and functions other than ReLU.
 Graph of_today() {
   Graph graph("of_today");
   Value x = graph.input({2, 3, 20, 20});
