@@ -1,4 +1,4 @@
-// The description of the backend cuda, with files that report to be a cuBLAS.
+// The description of the backend cuda, with files that claim to be a cuBLAS.
 
 #include <dlfcn.h>
 
