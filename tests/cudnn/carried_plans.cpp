@@ -24,7 +24,7 @@ std::vector<std::int64_t> numbers(const std::string& text) {
   return {std::istream_iterator<std::int64_t>(in), {}};
 }
 
-/// Bytes from the first element of a tensor to behind its last.
+/// Bytes from the begin of the first element of a tensor to the end of its last.
 std::size_t bytes_of(int type, const std::vector<std::int64_t>& size, const std::vector<std::int64_t>& strides) {
   std::int64_t last = 0;
   for (std::size_t i = 0; i < size.size(); ++i) last += (size[i] - 1) * strides.at(i);

@@ -13,7 +13,7 @@ namespace lamina::test {
 std::string key_in(const std::string& contents);
 
 /// A line for each file of a folder of plans, by name: "0123456789abcdef.plan, engine 67 2=5: yes", or "no" and why.
-/// Where the device fails for good, the last line says so.
+/// If the device fails for good, the last line says so.
 std::vector<std::string> run_carried_plans(cudnn::Session&, const std::filesystem::path& folder);
 
 }  // namespace lamina::test

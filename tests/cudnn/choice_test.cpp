@@ -45,7 +45,7 @@ TEST_CASE("cudnn: every algorithm has its name and number, in all passes") {
   CHECK(unit.run(Pass::backward_params)[0].find(", 6, workspace, 700") != std::string::npos);
 }
 
-TEST_CASE("cudnn: without a name the library's first pick is taken that the limit lets through") {
+TEST_CASE("cudnn: without a name, the library's first pick within the limit of workspace is taken") {
   FakeBackend on;
   on.fake.answers[Pass::forward] = {result(6), result(1), result(0)};
   on.fake.workspace = {{6, 5000}, {1, 1000}, {0, 0}};
@@ -73,7 +73,7 @@ TEST_CASE("cudnn: picks that the library itself refuses are passed over, by the 
   CHECK_THROWS_WITH(forward_of(empty, {}), ContainsSubstring("offers no algorithm"));
 }
 
-TEST_CASE("cudnn: a question for workspace that breaks is an error, not a refusal") {
+TEST_CASE("cudnn: a failed query for the workspace is an error, not a refusal") {
   FakeBackend on;
   on.fake.workspace_status[0] = 5000;
   CHECK_THROWS_AS(forward_of(on, {}), DeviceError);
@@ -123,7 +123,7 @@ TEST_CASE("cudnn: a step declares the determinism and the math of what was taken
   CHECK(step(1, {.algorithm = {"", "algo_1", ""}, .math = Math::tf32}).math == Math::tf32);
 }
 
-TEST_CASE("cudnn: by rule no algorithm is taken that may refuse to add to a gradient, but by name") {
+TEST_CASE("cudnn: an algorithm that may refuse to add to a gradient is taken by name, but not by rule") {
   FakeBackend on;
   on.fake.answers[Pass::backward_data] = {result(2), result(3), result(4), result(5), result(1)};
   on.fake.answers[Pass::backward_params] = {result(2), result(5), result(6), result(3)};
@@ -164,7 +164,7 @@ TEST_CASE("cudnn: strict math is FMA from 8 on, never an answer that lets TF32 i
                     ContainsSubstring("would take tensor cores"));
 }
 
-TEST_CASE("cudnn: in f64 an answer of tensor cores is taken, which multiply in full") {
+TEST_CASE("cudnn: in f64 an answer of tensor cores is taken, because they multiply f64 in full") {
   FakeBackend on;
   for (const int math : {cudnn::math_type::tensor_op, cudnn::math_type::standard, cudnn::math_type::fma}) {
     on.fake.answers[Pass::forward] = {result(1, 0, math)};
@@ -203,7 +203,7 @@ TEST_CASE("cudnn: an environment that overrides the math is reported, and refuse
   CHECK_NOTHROW(on.backend.lower(spec_of(on, {"", Relu{}, {{1, 2, 3, 3}}}), {}));
 }
 
-TEST_CASE("cudnn: a product whose workspace cuBLAS may find too small is refused, none included") {
+TEST_CASE("cudnn: a product is refused if its workspace may be too small for cuBLAS, or if it has none") {
   FakeBackend on;
   const Spec spec = spec_of(on, {"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}});
   for (const std::size_t limit : {std::size_t{0}, std::size_t{16383}})
@@ -228,7 +228,7 @@ TEST_CASE("cudnn: a named algorithm that the library's list lacks is still asked
                     ContainsSubstring("gemm: CUDNN_STATUS_NOT_SUPPORTED"));
 }
 
-TEST_CASE("cudnn: where there is no device, the workspace is the limit, and said to be no more than a bound") {
+TEST_CASE("cudnn: without a device, the workspace is the limit, and is reported as a bound") {
   FakeBackend on;
   on.log.unavailable = "no GPU here";
   const Lowered lowered =

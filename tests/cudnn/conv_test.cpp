@@ -74,7 +74,8 @@ TEST_CASE("cudnn: by rule bias and ReLU are two calls after the convolution's, b
   CHECK_FALSE(make_spec(on.backend, without, {.dtype = DType::f32}).has_value());
 }
 
-TEST_CASE("cudnn: each algorithm of a unit with bias and ReLU has a fused one beside it, and no other unit's has") {
+TEST_CASE(
+    "cudnn: each algorithm of a unit with bias and ReLU has a fused variant, and those of other units have none") {
   FakeBackend on;
   const Spec spec = spec_of(on, with_relu), alone = spec_of(on, grouped);
   const std::vector<std::string> names = on.backend.algorithms(spec, Pass::forward);
@@ -134,7 +135,7 @@ TEST_CASE("cudnn: a fused ReLU masks dy once, and both gradients read the masked
   CHECK(data[0].find(y + ", scratch") != std::string::npos);
 }
 
-TEST_CASE("cudnn: where y and dy have different strides, the mask is made on a copy with those of y") {
+TEST_CASE("cudnn: if y and dy have different strides, the mask is applied to a copy of dy with the strides of y") {
   FakeBackend on;
   BoundUnit unit(on, spec_of(on, with_relu, {.dtype = DType::f32, .pitched = true}));
   const CallTexts params = unit.run(Pass::backward_params);

@@ -18,7 +18,7 @@ using lamina::test::seconds_of_ended;
 
 namespace {
 
-/// As said_by(). Ends the process if no cuDNN of 9.8 or later is installed.
+/// Like said_by(). Skips the test if no cuDNN of 9.8 or later is installed.
 std::string said_by_engines(const std::string& arguments, int status = 0, const std::string& why = {}) {
   const Ended ended = run_bench("engines " + arguments);
   if (ended.status == 1 &&
@@ -45,7 +45,7 @@ TEST_CASE("engines of all convolutions of the ten networks are there in seconds,
   const std::string out = folder.file("engines.json");
   double least = std::numeric_limits<double>::infinity();
   for (int attempt = 0; attempt < 3 && least >= most_seconds; ++attempt) {
-    const double start = seconds_of_ended();  // processor time: other programs hold up a clock
+    const double start = seconds_of_ended();  // processor time, which other programs do not change
     said_by_engines(std::string(ten) + " --device=h200 --benchmark_out=" + out);
     const double seconds = seconds_of_ended() - start;
     std::printf("ten networks, f32 with and without TF32: %.1f s\n", seconds);
@@ -79,7 +79,8 @@ TEST_CASE("engines of all convolutions of the ten networks are there in seconds,
   REQUIRE(first_picks > static_cast<int>(convolutions.size()));  // mode A has an answer, not the fallback alone
 }
 
-TEST_CASE("layouts, batches and types are asked apart, and a layout or a batch has a table, a type has columns") {
+TEST_CASE(
+    "layouts, batches and types are asked about separately: layouts and batches have tables, types have columns") {
   const Folder folder;
   const std::string out = folder.file("engines.json");
   const std::string table =
@@ -88,8 +89,9 @@ TEST_CASE("layouts, batches and types are asked apart, and a layout or a batch h
                            "without a graph: dropout, softmax", "strict", "bf16", "backward_data+fused"})
     REQUIRE_THAT(table, ContainsSubstring(part));
   const json all = lamina::test::read(out);
-  // Three passes of two convolutions and two of a pool, by layout, batch and type; of two products by batch and type;
-  // of the second convolution in nhwc the data gradient with the mask of the first.
+  // For each layout, batch and type: three passes of two convolutions, and two passes of a pool. For each batch and
+  // type: three passes of two products, and in nhwc the data gradient of the second convolution with the mask of the
+  // first.
   REQUIRE(all["graphs"].size() == (3 * 2 + 2) * 8 + 3 * 2 * 4 + 4);
 }
 

@@ -50,7 +50,9 @@ bool any_has(const std::vector<CudnnEngine>& engines, const char* note) {
 
 }  // namespace
 
-TEST_CASE("the installed cuDNN proposes engines for every pass, layout and device set, with notes of known names") {
+TEST_CASE(
+    "the installed cuDNN proposes engines for every pass, layout and set of device properties, with notes of known "
+    "names") {
   [[maybe_unused]] const LeaksAllowed by_the_library{};
   const char* device = GENERATE("h200", "a100");
   std::optional<CudnnEngines> cudnn;

@@ -65,7 +65,7 @@ TEST_CASE("cudnn: each call that fails is an error of its kind, and nothing is l
     }
 }
 
-TEST_CASE("cudnn: a product for which cuBLAS finds no room is out of memory, as it is of cuDNN") {
+TEST_CASE("cudnn: a product for which cuBLAS finds no room is out of memory, like a call of cuDNN") {
   FakeBackend on;
   BoundUnit unit(on, spec_of(on, {"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}}));
   for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data}) {

@@ -103,7 +103,8 @@ TEST_CASE("cudnn-graph: what engines and the calls around them compute agrees wi
             check_case(c, {.dtype = dtype, .layout = layout, .adds = adds}, ++key);
 }
 
-TEST_CASE("cudnn-graph: a product masks its dx by x in the graph of the gradient, or by a call behind another one") {
+TEST_CASE(
+    "cudnn-graph: a product masks its dx by x in the graph of the gradient, or by a separate call after the graph") {
   const Case conv_relu = {"", Conv{.channels = 5, .kernel = 3, .pad = 1}, {{2, 3, 4, 5}}, {{Relu{}}}};
   const Case product = {"", FullyConnected{.outputs = 4}, {{3, 6, 1, 1}}, {{Relu{}}}};
   std::uint64_t key = 0;
@@ -161,7 +162,7 @@ TEST_CASE("cudnn-graph: gradients of a plan whose products mask those of others 
   CHECK(std::ranges::any_of(masked, [](float each) { return each != 0; }));
 }
 
-TEST_CASE("cudnn-graph: an engine is an algorithm: the first that math, determinism and workspace let through") {
+TEST_CASE("cudnn-graph: an engine is an algorithm: the first that math, determinism and workspace allow is taken") {
   GraphBackend on;
   const Spec spec = spec_of(on, convolution);
   CHECK(on.backend.algorithms(spec, Pass::forward).at(0) == "engine:31");
@@ -277,7 +278,9 @@ TEST_CASE("cudnn-graph: the call of an engine that fails ends in cuDNN's last me
   CHECK_NOTHROW(plan.forward());
 }
 
-TEST_CASE("cudnn-graph: without a device a plan's memory is known by its properties, and never guessed without them") {
+TEST_CASE(
+    "cudnn-graph: without a device a plan's memory follows from the device's properties, and is never guessed without "
+    "them") {
   Graph graph("one");
   conv(graph.input({1, 2, 8, 8}), "conv", {.channels = 2, .kernel = 3});
   GraphBackend with({}, R"({"driverVer": 13000})");
@@ -298,7 +301,7 @@ TEST_CASE("cudnn-graph: without a device a plan's memory is known by its propert
   CHECK(taken(old, spec_of(old, convolution)).at(0) == "engine:31");
 }
 
-TEST_CASE("cudnn-graph: plans are kept by the device's properties, and a damaged one is told once and made anew") {
+TEST_CASE("cudnn-graph: plans are kept by the device's properties, and a damaged plan is reported once and made anew") {
   const Folder folder;
   const std::string plans = folder / "plans";
   const auto lower = [&](std::string* reason = nullptr) {

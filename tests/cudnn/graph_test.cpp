@@ -99,7 +99,9 @@ TEST_CASE("a bias without anything behind it writes y, and a convolution without
   CHECK(id_of(without[0], forward_alpha + result) == id_y);
 }
 
-TEST_CASE("gradients add to old contents where the unit says so, and that of a filter in halves is written") {
+TEST_CASE(
+    "gradients add to old contents where the unit says so, and the gradient of a filter in halves is always written "
+    "anew") {
   const DType dtype = GENERATE(DType::f32, DType::bf16);
   Spec spec = last_unit([](Value x) { return conv(x, "conv", {.channels = 4, .kernel = 3}); }, {.dtype = dtype});
   const auto beta_of = [&](Pass pass, int first) { return told(spec, pass).at(0).scalars.at(first + beta); };
@@ -112,12 +114,13 @@ TEST_CASE("gradients add to old contents where the unit says so, and that of a f
 }
 
 TEST_CASE(
-    "the only product that reads the y of another with ReLU masks its gradient, in nhwc one graph of two operations") {
+    "the only product that reads the y of a product with ReLU masks its own gradient, in nhwc by one graph of two "
+    "operations") {
   Graph graph("chain");
   Value x = relu(conv(graph.input({2, 3, 9, 9}), "a", {.channels = 4, .kernel = 3, .pad = 1}));
   x = relu(conv(x, "b", {.channels = 4, .kernel = 3, .pad = 1}));
   const Value c = relu(conv(x, "c", {.channels = 4, .kernel = 3, .pad = 1}));
-  const Value two = relu(add(c, x));  // b and c have two readers, or one that is no product
+  const Value two = relu(add(c, x));  // b has two readers, and the one of c is no product
   fully_connected(relu(fully_connected(two, "d", {.outputs = 4})), "e", {.outputs = 3});
   const auto masking = [&](const Options& options) {
     std::string flags;
@@ -195,7 +198,7 @@ TEST_CASE("a product is a convolution of one pixel, and ReLU and Add have graphs
             .size() == 1);
 }
 
-TEST_CASE("the line of a graph differs wherever the graph does, and not with what a graph does not have") {
+TEST_CASE("the line of a graph differs if and only if the graph differs") {
   const auto line = [](const Options& options, const Conv& op) {
     return cudnn_graph(last_unit([&](Value x) { return conv(x, "conv", op); }, options), Pass::forward);
   };

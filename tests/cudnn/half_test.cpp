@@ -80,7 +80,7 @@ TEST_CASE("cudnn: the fake refuses types that the manual does not list") {
                     ContainsSubstring("cudnnSetTensor4dDescriptorEx"));
 }
 
-#if defined(LAMINA_CUDA_ON_HOST)  // its kernels convert, and add biases
+#if defined(LAMINA_CUDA_ON_HOST)  // the kernels for the host convert numbers, and add biases
 
 TEST_CASE("cudnn: a convolution on halves reads a half form of its filter, and adds its gradients to those of f32") {
   for (const DType dtype : both_halves) {
@@ -141,7 +141,7 @@ TEST_CASE("cudnn: halves start from tensor cores, and take the math of the answe
     CHECK(unit.lowered.steps[0].math == Math::strict);
     CHECK_THAT(unit.run(Pass::forward).at(0), ContainsSubstring("ConvolutionMathType " + std::to_string(math)));
   }
-  BoundUnit named(on, spec_of(on, c, in(DType::f16)), {.algorithm = {"gemm", "", ""}});  // it has no answer
+  BoundUnit named(on, spec_of(on, c, in(DType::f16)), {.algorithm = {"gemm", "", ""}});  // for which there is no answer
   CHECK_THAT(named.run(Pass::forward).at(0), ContainsSubstring("ConvolutionMathType 1"));
   on.fake.answers[Pass::forward] = {result(1, 0, cudnn::math_type::allow_conversion)};
   CHECK_THROWS_WITH(on.backend.lower(spec_of(on, c, in(DType::bf16)), {}), ContainsSubstring("round to 16 bits"));
@@ -154,8 +154,8 @@ TEST_CASE("cudnn: in nhwc a first layer on halves has 8 channels, by copies of i
   const Case c = {"", Conv{.channels = 2, .kernel = 1, .bias = false}, {{1, 3, 2, 2}}};
   BoundUnit unit(on, spec_of(on, c, conditions));
   CHECK(unit.lowered.prepared_bytes == 256);
-  CHECK(unit.lowered.steps[0].kernel->workspace_bytes() == 2 * 256);  // the library's, x
-  CHECK(unit.lowered.steps[1].kernel->workspace_bytes() == 3 * 256);  // the gradient of the filter, too
+  CHECK(unit.lowered.steps[0].kernel->workspace_bytes() == 2 * 256);  // the library's workspace, and the copy of x
+  CHECK(unit.lowered.steps[1].kernel->workspace_bytes() == 3 * 256);  // and the gradient of the filter
   on.fake.name(at(unit.args.workspace, 256), "copy");
   on.fake.name(at(unit.args.workspace, 512), "half dw");
   const std::string whole = "f16 1x8x2x2 / 32 1 16 8", part = "f16 1x3x2x2 / 32 1 16 8", x = "f16 1x3x2x2 / 12 1 6 3",

@@ -10,7 +10,7 @@ using namespace lamina::cudnn;
 
 namespace {
 
-/// LAMINA_TEST_CUDNN names its directory; otherwise the loader finds it. Without a cuDNN the test is skipped.
+/// The cuDNN in the directory LAMINA_TEST_CUDNN, or the one that the loader finds. Without a cuDNN the test is skipped.
 const Library& library() {
   static const Library* const found = [] {
     const char* directory = std::getenv("LAMINA_TEST_CUDNN");
@@ -35,7 +35,7 @@ TEST_CASE("the installed cuDNN has a version, a directory and the entry points o
   if (api.major() >= 9) LAMINA_CUDNN_BY_VERSION(LAMINA_TEST_THERE)
 }
 
-TEST_CASE("the installed cuDNN names its statuses as our meanings have them") {
+TEST_CASE("the names of the installed cuDNN's statuses agree with our meanings of them") {
   const Api& api = library().api();
   const bool old = api.major() < 9;
   CHECK(text(api, 0).find("SUCCESS") != std::string::npos);
@@ -48,7 +48,7 @@ TEST_CASE("the installed cuDNN names its statuses as our meanings have them") {
   CHECK(meaning(api, start) == Meaning::other);
 }
 
-TEST_CASE("the installed cuDNN takes our descriptors, and refuses one that makes no sense with its own text") {
+TEST_CASE("the installed cuDNN takes our descriptors, and refuses a senseless one with its own text") {
   const Api& api = library().api();
   for (const Layout layout : {Layout::nchw, Layout::nhwc})
     for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
@@ -101,5 +101,5 @@ TEST_CASE("the installed cuDNN takes the descriptors of an LSTM by every algorit
     return api.SetRNNDataDescriptor(rows.get(), data_type::f32, rnn::steps_first, steps, 2, 4, lengths, nullptr);
   };
   CHECK(rows_of(5) == ok);
-  CHECK(meaning(api, rows_of(1 << 16)) == Meaning::not_supported);  // its most is one less
+  CHECK(meaning(api, rows_of(1 << 16)) == Meaning::not_supported);  // one step more than the most
 }

@@ -21,7 +21,7 @@ namespace {
 
 const std::string key = "cuDNN 9.19.0\ngraph\nengine 30", plan = "{\"plan\": 1}", older = "{\"plan\": 0}";
 
-/// The status of a process that does `work`: 0 where it returns true.
+/// The status of a process that does `work`: 0 if `work` returns true.
 template <class Work>
 int status_of(const Work& work) {
   const pid_t child = ::fork();
@@ -75,7 +75,7 @@ TEST_CASE("a process that is killed at any byte of its writing leaves the old pl
   CHECK(complaint.empty());
   CHECK(found(kept) == plan);
   const auto files = std::filesystem::directory_iterator(folder / "plans");
-  CHECK(std::distance(begin(files), end(files)) == 1);  // what the killed ones left is gone
+  CHECK(std::distance(begin(files), end(files)) == 1);  // the files of the killed processes are gone
 }
 
 TEST_CASE("two processes that keep plans of one key at once leave a whole one, and each finds whole ones") {
@@ -99,7 +99,7 @@ TEST_CASE("two processes that keep plans of one key at once leave a whole one, a
   CHECK_FALSE(found(kept).empty());
 }
 
-TEST_CASE("of a folder that may only be read plans are found, and what is not kept is told in one line") {
+TEST_CASE("plans of a read-only folder are found, and a plan that cannot be kept is reported in one line") {
   const Folder folder;
   const KeptPlans kept(folder / "plans");
   std::string complaint;
@@ -107,7 +107,7 @@ TEST_CASE("of a folder that may only be read plans are found, and what is not ke
   std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
   std::filesystem::permissions(folder / "plans", std::filesystem::perms(0555));
   const int status = status_of([&] {
-    if (::geteuid() == 0 && ::setuid(65534) != 0) return false;  // who may do everything may write
+    if (::geteuid() == 0 && ::setuid(65534) != 0) return false;  // root may write everywhere
     std::string said;
     const KeptPlans same(folder / "plans");
     if (same.find(key, said) != plan || !said.empty()) return false;

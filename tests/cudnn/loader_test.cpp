@@ -51,7 +51,7 @@ TEST_CASE("cudnn loader: versions 7.6, 8.9 and 9.19 of directories, several in o
   CHECK_FALSE(at_least(seven.api(), 8, 0));
 }
 
-TEST_CASE("cudnn loader: without a directory it is the one that the process has open") {
+TEST_CASE("cudnn loader: without a directory, the library is the one that the process has open") {
   const Library first(folder("named"));
   const Library found("");
   CHECK(found.api().directory == folder("named"));

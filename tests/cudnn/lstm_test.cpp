@@ -101,7 +101,7 @@ TEST_CASE("cudnn: a GRU's n has a bias of x and one of h, and its other biases o
 TEST_CASE("cudnn: an LSTM's backward keeps the reserve, asks for data before weights, and adds where that is wanted") {
   FakeBackend on;
   on.fake.rnn_place_step = 3 * 3 * sizeof(float);
-  on.fake.rnn_reserve_bytes = 770;  // it need not hold whole numbers
+  on.fake.rnn_reserve_bytes = 770;  // the reserve need not hold whole floats
   for (const bool adds : {false, true}) {
     BoundUnit unit(on, spec_of(on, training, {.dtype = DType::f32, .adds = adds}));
     on.log.calls.clear();

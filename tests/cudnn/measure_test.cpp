@@ -164,7 +164,8 @@ TEST_CASE("cudnn: an algorithm whose lowering finds no room takes no part") {
   CHECK_FALSE(refusal(on.seen.at(0), "direct").empty());
 }
 
-TEST_CASE("cudnn: what is named, not wanted or of one way only is not measured") {
+TEST_CASE(
+    "cudnn: a pass is not measured if its algorithm is named, if it is not wanted, or if it has one algorithm only") {
   MeasuringBackend on;
   const Choice named = {.algorithm = {"gemm", "", ""}, .measure = true};
   const Choice taken = measured(on, spec_of(on, measured_case, {.dtype = DType::f32, .wants = {false}}), named);
@@ -178,7 +179,7 @@ TEST_CASE("cudnn: what is named, not wanted or of one way only is not measured")
   CHECK(on.seen.size() == 2);
 }
 
-TEST_CASE("cudnn: where nothing fits the lent memory, that is said, with both sizes") {
+TEST_CASE("cudnn: if nothing fits the lent memory, the error says so with both sizes") {
   MeasuringBackend on;
   CHECK_THROWS_MATCHES(measured(on, spec_of(on, measured_case), {.measure = true}, 256), Unsupported, Says("256"));
 }
@@ -195,7 +196,7 @@ TEST_CASE("cudnn: a plan that asks for measurement takes what was measured") {
   }
 }
 
-TEST_CASE("cudnn: where the library refuses every fused call, the race is among those of three, and says so") {
+TEST_CASE("cudnn: if the library refuses every fused call, the race is among algorithms of three calls, and says so") {
   for (const cudnn::Status status : {2000, 3000}) {
     MeasuringBackend on;
     on.fake.status["ConvolutionBiasActivationForward"] = status;

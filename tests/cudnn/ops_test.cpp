@@ -212,7 +212,8 @@ TEST_CASE("cudnn: versions before 7.5 take no epsilon below 1e-5") {
   CHECK_THROWS_WITH(old.backend.lower(spec, {}), ContainsSubstring("7.4.2 takes 1e-5 or more"));
 }
 
-TEST_CASE("cudnn: a sum is one call for two, one more for each further, and its gradients are copies or nothing") {
+TEST_CASE(
+    "cudnn: a sum of two is one call, each further operand is one more, and the gradients are copies or nothing") {
   FakeBackend on;
   const std::string add = "OpTensorDescriptor 0 0 1";
   const Case c = {"", Add{}, {shape, shape, shape}};

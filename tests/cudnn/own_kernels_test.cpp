@@ -80,7 +80,7 @@ TEST_CASE("cudnn: dropout draws our mask, at a step that a training pass advance
   CHECK(launches_of([&] { inference.run(Pass::forward); }) == 0);
 }
 
-TEST_CASE("cudnn: a concatenation copies each input to its channels, unless it is there") {
+TEST_CASE("cudnn: a concatenation copies each input to its channels, unless the input is already there") {
   const Layout layout = GENERATE(Layout::nchw, Layout::nhwc);
   const DType dtype = GENERATE(DType::f32, DType::f16);
   INFO(to_string(layout) << ' ' << to_string(dtype));
@@ -115,7 +115,8 @@ TEST_CASE("cudnn: a concatenation copies each input to its channels, unless it i
   CHECK(launches_of(backward) == 0);
 }
 
-TEST_CASE("cudnn: a slice copies its channels, and the others' gradient is zero, or what it was") {
+TEST_CASE(
+    "cudnn: a slice copies its channels, and the gradient of the other channels is zero, or keeps its old values") {
   const Layout layout = GENERATE(Layout::nchw, Layout::nhwc);
   INFO(to_string(layout));
   FakeBackend on;

@@ -22,7 +22,7 @@ void refuses(const std::string& first, const std::string& second, Act act) {
 
 }  // namespace
 
-// In this order: the last one opens a library that stays open.
+// The tests must run in this order, because the last one opens a library that stays open.
 TEST_CASE("one cuDNN per process: claimed without being opened, as long as a claim lives") {
   {
     const Claim first("nowhere/a");

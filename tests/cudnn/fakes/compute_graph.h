@@ -1,5 +1,6 @@
 #pragma once
-// What a graph of fake_graph.h says, and the calls of fake.h beside it, computed on the host: our operations alone.
+// Computes on the host what a graph of fake_graph.h says, and the calls of fake.h around it. It has only the operations
+// that our backends use.
 
 #include "tests/cudnn/fakes/fake_graph.h"
 

@@ -35,7 +35,7 @@ EXPORT int cuGetErrorString(int, const char** text) {
   *text = "the fake driver runs nothing";
   return ok;
 }
-/// What all the functions do that cuDNN asks the loader for, but need not work. CMakeLists.txt lists their names.
+/// The body of all functions that cuDNN looks up but does not need.  CMakeLists.txt lists their names.
 EXPORT int unsupported() { return stub_library; }
 // The arguments behind the first ones are of no use here.
 EXPORT int cuLibraryLoadData(void** library) { return give(library); }

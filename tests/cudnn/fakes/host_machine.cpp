@@ -49,7 +49,7 @@ class HostMachine final : public cudnn::Machine {
     log_.calls.push_back("copy " + std::to_string(bytes) + " bytes");
     std::memcpy(to, from, bytes);
   }
-  // Without the kernels for the host the next three functions only record.
+  // Without the kernels for the host, the next functions, up to bias_gradient, only record their calls.
   void convert(const Tensor& to, const Tensor& from, bool adds) override {
     log_.calls.push_back("convert " + std::string(to_string(from.dtype)) + " to " + std::string(to_string(to.dtype)) +
                          (adds ? ", adds" : ""));

@@ -70,7 +70,7 @@ class CountingDevice final : public Device {
 struct MachineLog {
   CountingDevice device;
   std::string unavailable;
-  std::vector<std::string> calls;  ///< calls of cuBLAS, sequences and copies
+  std::vector<std::string> calls;  ///< calls of cuBLAS and of our kernels, and copies, but no folds or updates
   struct Folded {
     cudnn::Fold fold;
     void *w_to, *bias_to;

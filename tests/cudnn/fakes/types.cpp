@@ -22,7 +22,7 @@ std::vector<std::string> types_of(const std::vector<std::string>& words) {
   return types;
 }
 
-/// The number after the last word of a descriptor of this kind, which is its compute type.
+/// The compute type of the descriptor of this kind: `number` counts the numbers of its text before that type.
 std::string compute_type(const std::vector<std::string>& words, const std::string& kind, std::size_t number) {
   for (const std::string& word : words) {
     if (!word.starts_with(kind)) continue;
