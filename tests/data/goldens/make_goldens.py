@@ -3,9 +3,10 @@
 
 usage: make_goldens.py [OP...]        (with the distribution's python3-torch; the files say which version made them)
 
-A file per op; with arguments only those of these ops. Its tensors are named <case>.<f64|f32>.<tensor>: x0, x1, ..., the parameters weight and bias, the state
-before (running_mean, running_var) and after (running_mean_after, ...), dy, y, dx0, dx1, ..., dweight, dbias. The geometry
-of a case stands here and, under the same name, in tests/ops/goldens_test.cpp.
+Each op has a file. With arguments, only the files of these ops are made. The tensors of a file are named
+<case>.<f64|f32>.<tensor>: x0, x1, ..., the parameters weight and bias, the state before (running_mean, running_var) and
+after (running_mean_after, ...), dy, y, dx0, dx1, ..., dweight, dbias. The geometry of a case stands here and, under the
+same name, in tests/ops/goldens_test.cpp.
 """
 
 import json
@@ -51,7 +52,7 @@ class Golden:
     """One case: inputs, parameters and state in f64, and a function that makes y."""
 
     def __init__(self, op, name, x, function, weight=None, bias=None, state=None, whole=None, above_0=False):
-        """`whole` has the range (first, end) of an input of whole numbers, by its number; it has no gradient."""
+        """`whole`: by the number of an input, the range (first, end) of its whole numbers. It has no gradient then."""
         self.op, self.name, self.function = op, name, function
         self.whole = whole or {}
         numbers = Numbers(op + name)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""A network with constants, four that use parameters more than once, two whose maps grow, a recurrent one, and one of means,
-maxima and softmaxes, as both exporters of PyTorch write them,
-{onnx,siamese,recursive,tied,tied_rows,unet,generator,recurrent,reductions}_training_{torchscript,dynamo}.onnx beside
-this script, and their parameters after 100 steps of SGD in f64, onnx_training.safetensors and so on.
+"""Writes nine networks beside this script, as both exporters of PyTorch write them:
+{onnx,siamese,recursive,tied,tied_rows,unet,generator,recurrent,reductions}_training_{torchscript,dynamo}.onnx.
+Also writes their parameters after 100 steps of SGD in f64: onnx_training.safetensors and so on. The first network has
+constants, four use parameters more than once, the maps of two grow, one is recurrent, and one has means, maxima and
+softmaxes.
 
 usage: make_onnx_training.py [NETWORK...]        (needs onnx and onnxscript; without arguments all networks)
 """
@@ -70,8 +71,8 @@ class Recursive(torch.nn.Module):
 
 
 class Tied(torch.nn.Module):
-    """A table of embeddings that is also the matrix of the output, which takes every word with `rows`, else their largest
-    numbers."""
+    """A table of embeddings that is also the matrix of the output. With `rows` the output takes every word,
+    otherwise the maxima over the words."""
 
     def __init__(self, rows):
         super().__init__()
