@@ -18,7 +18,7 @@ std::vector<std::uint8_t> steps_of_14() {
 
 std::vector<std::uint32_t> vector(std::span<const std::uint32_t> ids) { return {ids.begin(), ids.end()}; }
 
-/// A set in no particular order.
+/// A set whose pixels and labels have no simple pattern.
 ImageSet some_images(const Shape& image, int count) {
   ImageSet set{.image = image, .classes = 10, .pixels = {}, .labels = {}};
   for (std::int64_t i = 0; i < count * image.image(); ++i)

@@ -34,7 +34,7 @@ void check_refused(void (*read)(const std::filesystem::path&), const std::vector
   }
 }
 
-/// A sound file for the one under test to go with.
+/// A sound file that goes with the file under test.
 class Companion {
  public:
   explicit Companion(const std::string& bytes) { write(path(), bytes); }

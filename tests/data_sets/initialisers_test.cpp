@@ -21,7 +21,8 @@ Moments moments(const std::vector<double>& values) {
   return m;
 }
 
-/// The product of two rows or columns of a matrix, `step` apart, its elements `stride` apart.
+/// The dot product of the rows, or columns, i and j of a matrix. Neighbouring rows are `step` apart, and the elements
+/// of a row `stride`.
 double product(const std::vector<double>& m, std::size_t i, std::size_t j, std::size_t step, std::size_t stride,
                std::size_t length) {
   double sum = 0;
@@ -79,7 +80,8 @@ TEST_CASE("an orthogonal matrix has orthonormal rows, or columns where there are
         worst = test::larger(worst, std::abs(p - (i == j ? 1 : 0)));
       }
     }
-    // Each product is a sum of `length` terms whose absolute values sum to at most 1. The vectors are off by as much.
+    // Each product is a sum of `length` terms whose absolute values sum to at most 1. The rounding of the vectors adds
+    // as much.
     CHECK(worst < 4 * static_cast<double>(length + 8) * 0x1p-53);
   }
 }

@@ -222,7 +222,7 @@ TEST_CASE("an epoch's order has every sample once, and is a function of seed and
   CHECK_THROWS_AS(shuffled(-1, 3, 5), UsageError);
 }
 
-TEST_CASE("every order of four samples is as likely") {
+TEST_CASE("every order of four samples is equally likely") {
   constexpr int count = 24000;
   std::map<std::vector<std::uint32_t>, int> seen;
   for (int epoch = 0; epoch < count; ++epoch) ++seen[shuffled(4, 11, static_cast<std::uint64_t>(epoch))];

@@ -65,7 +65,7 @@ class Promises {
     loss -= std::log(p[label]);
     ++count;
   }
-  /// Checks the deviations, and what the classifier says that it reached.
+  /// Checks the deviations, and the accuracy and loss that the classifier reports.
   void check(const Optimum& reached) const {
     CHECK(reached.accuracy == Approx(accuracy / count).epsilon(1e-12));
     CHECK(reached.loss == Approx(loss / count).epsilon(1e-12));
