@@ -18,7 +18,7 @@ std::vector<T> integers(std::int64_t count, std::uint64_t key) {
 
 std::size_t at(int row, int column, int leading) { return static_cast<std::size_t>(row) * leading + column; }
 
-/// The product by its definition, over copies of c.
+/// Checks a product by its definition. `before` has the old contents of c.
 template <class T>
 void expect_product(const Gemm<T>& g, const std::vector<T>& before) {
   for (int image = 0; image < g.batch; ++image) {

@@ -18,7 +18,7 @@ struct OnGpu {
   CudaDevice device;
 };
 
-TEST_CASE("making a device and giving it nothing to do needs none", "[no_gpu]") {
+TEST_CASE("a device that is made and gets no work needs no GPU", "[no_gpu]") {
   CudaDevice device(7);
   CHECK(device.allocate(0) == nullptr);
   device.release(nullptr);
@@ -133,7 +133,7 @@ TEST_CASE_METHOD(OnGpu, "a timer measures the work between its marks", "[gpu]") 
   CHECK(seconds(50) > 10 * one);
 }
 
-TEST_CASE_METHOD(OnGpu, "a queue that is held comes to no mark before the delay is over, and does then", "[gpu]") {
+TEST_CASE_METHOD(OnGpu, "a held queue reaches a mark only after the delay", "[gpu]") {
   const auto timer = device.timer();
   const auto marked = [&](double seconds) {
     if (seconds > 0) device.hold(seconds);
@@ -203,7 +203,7 @@ TEST_CASE_METHOD(OnGpu, "a GPU's clock, temperature and power are read, or it is
   if (state.power_w) CHECK(*state.power_w > 1);
 }
 
-TEST_CASE_METHOD(OnGpu, "recorded work runs when it is launched, and as often", "[gpu]") {
+TEST_CASE_METHOD(OnGpu, "recorded work runs once for each launch", "[gpu]") {
   const Buffer block(device, 4096);
   device.fill(block.data(), 1, 4096);
   const auto recorded = device.capture([&] { device.fill(block.data(), 2, 4096); });

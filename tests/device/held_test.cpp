@@ -61,7 +61,7 @@ TEST_CASE("a delay that is too short grows until it suffices, and the time is of
   CHECK(bench.timer->seconds() == Approx(3e-6));
 }
 
-TEST_CASE("launches that the longest delay does not hide are said to be included, and tried once the next time") {
+TEST_CASE("launches that the longest delay does not hide are reported as included, and are tried once the next time") {
   Bench bench;
   bench.host = 6e-3;
   CHECK_FALSE(bench.run());

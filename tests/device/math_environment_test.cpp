@@ -44,7 +44,7 @@ TEST_CASE("an override of TF32 is reported, and refused where it contradicts the
   }
 }
 
-TEST_CASE("emulation is refused of cuBLAS in the type that it emulates, and how it emulates is only reported") {
+TEST_CASE("emulation by cuBLAS is refused in the type that it emulates, and its strategy is only reported") {
   const Variable single("CUBLAS_EMULATE_SINGLE_PRECISION", "1");
   CHECK(refused(DType::f32, Math::strict, Products::of_cublas));
   CHECK_FALSE(refused(DType::f64, Math::strict, Products::of_cublas));

@@ -36,7 +36,8 @@ TEST_CASE("readings that a GPU or an older driver lacks are missing with the rea
 }
 
 TEST_CASE(
-    "a library that is absent, lacks what finds a GPU, does not start or does not know the GPU gives no reading") {
+    "a library that is absent, lacks the function that finds a GPU, does not start or does not know the GPU gives no "
+    "reading") {
   struct Failure {
     Nvml gpu;
     std::vector<std::string> says;
