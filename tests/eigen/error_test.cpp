@@ -1,5 +1,5 @@
 // The error bounds of the algorithms of the backend "eigen": sums come near them, no layer of a network exceeds them,
-// and a limit of error picks by them.
+// and a limit on the error picks algorithms by them.
 
 #include <variant>
 
@@ -146,7 +146,7 @@ TEST_CASE("a product guarantees what its sums come near") {
       const Taken step = taken(*eigen, spec, named)[l.pass];
       INFO(to_string(l.c) << ", " << made[l.pass] << " by " << l.algorithm << ", " << set->name << " on " << threads
                           << " threads");
-      const Result want = reference(l.c, feed);  // all terms are positive: also the sum of |terms|
+      const Result want = reference(l.c, feed);  // all terms are positive: this is also the sum of |terms|
       const double error = worst(result_of(run_unit(*eigen, spec, named, feed), l.pass), result_of(want, l.pass),
                                  result_of(want, l.pass));
       CHECK(error <= step.max_error);
@@ -187,7 +187,7 @@ TEST_CASE(
         const Spec alone = *make_spec(*eigen, {"", op, {x}, {}, Mode::inference}, {.dtype = DType::f32});
         const double promised = taken(*eigen, spec, named)[0].max_error;
         INFO(to_string(c) << " by " << set->name);
-        const Values want = reference(c, feed).y;  // all terms are positive: also the sum of |terms|
+        const Values want = reference(c, feed).y;  // all terms are positive: this is also the sum of |terms|
         const double error = worst(run_unit(*eigen, spec, named, feed).y, want, want);
         CHECK(error <= promised);
         CHECK(error >= 0.75 * promised);

@@ -90,9 +90,9 @@ const std::vector<GemmCase> gemm_cases = {
     {{2, 8, 100, 160}, {.channels = 2, .kernel = 3, .pad = 1}},
 };
 
-// Of one channel in a group or few. Edges: squares with sums of their own and other kernels, one and several filters
-// for each channel, padding up to beyond the kernel, strides with residues side by side, scattered or without a tap,
-// rows shorter than a vector, planes of several bands, several planes copied at once.
+// Groups of one channel or a few. Edges: square kernels with specialised sums, and other kernels, one and several
+// filters for each channel, padding up to beyond the kernel, strides with residues side by side, scattered or without a
+// tap, rows shorter than a vector, planes of several bands, several planes copied at once.
 const std::vector<GemmCase> depthwise_cases = {
     {{2, 5, 1, 1}, {.channels = 5, .kernel = 1, .groups = 5}},
     {{2, 5, 9, 11}, {.channels = 5, .kernel = 1, .stride = 2, .pad = 1, .groups = 5}},
@@ -228,7 +228,7 @@ void check_gemm(Numbers& numbers, const std::string& algorithm, Backend& eigen, 
   check_result(got, result, bounds, numbers.integers ? 0 : roundoff, conditions.adds ? &feed : nullptr);
 }
 
-/// Checks an op that is the convolution `conv` by the algorithm on every set, and by others on one.
+/// Checks an op that is the convolution `conv` by the algorithm on every set, and by other algorithms on one set.
 void check_all(const Op& op, const Conv& conv, const Shape& x, const std::string& algorithm) {
   std::vector<std::pair<std::string, const eigen::InstructionSet*>> ways;
   for (const eigen::InstructionSet* set : sets_here()) ways.emplace_back(algorithm, set);

@@ -1,16 +1,16 @@
-# What the objects of the ops, compiled for several instruction sets, may show a linker; and what the others may hold.
+# Checks which symbols the objects of each instruction set show a linker, and which instructions all other objects hold.
 # usage: cmake -DNM=... -DREADELF=... -DOBJDUMP=... -DJOINED=<objects> -P objects.cmake
 #        cmake -DOBJDUMP=... -DPLAIN=<objects> -P objects.cmake
 cmake_minimum_required(VERSION 3.25)
 
-# One symbol each. Of this backend they want two things alone that are compiled once: the thread pool and bf16_gemm.
-# Whatever else they named would be another set's.
+# Each object shows one symbol. Of this backend it uses only three things that are compiled once: the thread pool,
+# bf16_gemm and as_1x1. Any other symbol could be that of another set.
 foreach(object IN LISTS JOINED)
   execute_process(COMMAND ${NM} --defined-only --extern-only ${object} OUTPUT_VARIABLE shown COMMAND_ERROR_IS_FATAL ANY)
   if(NOT shown MATCHES "^[0-9a-f]+ [DR] _ZN6lamina5eigen[0-9]+(instruction_set|pair_kernels)_[a-z0-9_]+E\n$")
     message(SEND_ERROR "${object} shows more, or less, than its set:\n${shown}")
   endif()
-  # Of AVX-512 BF16 there is vdpbf16ps, in its own object.
+  # The instructions of AVX-512 BF16 are in an object of their own.
   execute_process(COMMAND ${OBJDUMP} --disassemble --no-show-raw-insn ${object}
                   COMMAND grep -cE "vdpbf16ps|vcvtne2?ps2bf16"
                   OUTPUT_VARIABLE bf16 OUTPUT_STRIP_TRAILING_WHITESPACE)
