@@ -33,7 +33,7 @@ def shell(name, script, lane="", seconds=1, needs=()):
 
 
 def run_all(script, planned, *flags):
-    """Runs the script on the steps in a file. It looks for no Pythons."""
+    """Runs the script on the steps in a file. The script looks for no Pythons."""
     found = [steps.Step(name, lane, seconds, tuple(needs), tuple(command))
              for name, lane, seconds, needs, command in json.loads(pathlib.Path(planned).read_text(encoding="utf-8"))]
     with mock.patch.object(steps, "every", lambda *_: found), mock.patch.object(machine, "PYTHONS", ()), \
@@ -62,7 +62,7 @@ class Runner(unittest.TestCase):
         pathlib.Path(self.root, "bin/lamina_bench").chmod(0o755)
 
     def start(self, planned, *flags):
-        """run-all on these steps, in a process of its own, which is this file."""
+        """run-all on these steps, in a process of its own that runs this file."""
         pathlib.Path(self.steps).write_text(json.dumps(planned), encoding="utf-8")
         words = ["run-all", self.root + "/run-all", self.steps, "--out", self.out, *flags]
         child = subprocess.Popen([sys.executable, "-B", __file__, *words], stdout=subprocess.PIPE,
@@ -73,7 +73,7 @@ class Runner(unittest.TestCase):
         return child
 
     def run_steps(self, planned, *flags, expected=0):
-        """What it prints."""
+        """Runs the steps to the end, and returns what run-all prints."""
         child = self.start(planned, *flags)
         printed = child.communicate()[0]
         self.assertEqual(child.returncode, expected, printed)
@@ -207,7 +207,7 @@ class Runner(unittest.TestCase):
                                ("exec sleep 60", f"{slow}, {bad}"),
                                    (f"echo '{killed}'; exec sleep 60", f"{slow}, {bad}")):
             self.write("bin/gpu_tests", "#!/bin/sh\n" + case.format(together=together))
-            os.chmod(self.root + "/bin/gpu_tests", 0o644)  # some ways of copying lose who may run a file
+            os.chmod(self.root + "/bin/gpu_tests", 0o644)  # some ways of copying lose the permission to execute
             shutil.rmtree(self.out, ignore_errors=True)
             self.run_steps([["some", "", 90, [], command]], expected=bool(line))
             self.assertLess(self.records()["some"]["seconds"], 20)
