@@ -1,5 +1,5 @@
-// malloc and related functions for the whole binary, passed on to the C library. Sanitizers bring their own, so it does
-// not work with them.
+// malloc and related functions for the whole binary, passed on to the C library. Sanitizers bring their own malloc, so
+// this counter does not work with them.
 
 #include "counter.h"
 

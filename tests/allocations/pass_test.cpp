@@ -78,7 +78,7 @@ TEST_CASE("no pass and no update allocates, in training or inference, on one thr
 }
 
 TEST_CASE("no pass and no update of a random graph allocates, and its memory is as predicted", "[random]") {
-  std::set<std::size_t> ops;  // places in Op
+  std::set<std::size_t> ops;  // indices in the variant Op
   test::Dice dice(test::seed() ^ 0xA110C);
   for (int round = 0; round < 200; ++round) {
     const Graph graph = test::random_graph(dice, dice(3, 14));
