@@ -104,7 +104,8 @@ KERNEL_TEST("gemm 1x1's sums are the same in any number of ranges") {
 }
 
 #if defined(LAMINA_CUDA_ON_HOST)
-TEST_CASE("gemm 1x1 is the first choice where its model is, and refuses what it cannot do with the reason") {
+TEST_CASE(
+    "gemm 1x1 is the first choice where its model is the fastest, and refuses what it cannot do with the reason") {
   using namespace lamina;
   const auto backend = make_backend("cuda-host");
   const auto spec_of = [&](const Conv& op, const Shape& x) {

@@ -62,7 +62,7 @@ Values run(const Run& r) {
 
 double epsilon_of(std::size_t bytes) { return epsilon(bytes == sizeof(double) ? DType::f64 : DType::f32); }
 
-/// With `masked` a ReLU follows the convolution, whose y is the mask of the gradient, which is added to old contents.
+/// With `masked` a ReLU follows the convolution. The gradient is then masked by y, and added to old contents.
 template <class T>
 void check(const Conv& op, const Shape& x, std::uint64_t key, bool masked = false, std::int64_t gap = 0) {
   Case c{"", op, {x}};

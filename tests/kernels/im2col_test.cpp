@@ -11,7 +11,7 @@ using namespace lamina::cuda_host;
 
 namespace {
 
-constexpr int gap = 5;  ///< elements between images, which no tensor has
+constexpr int gap = 5;  ///< elements between images, which belong to no tensor
 
 /// Calls body(element of the columns, element of x), both dense, for every copy that im2col must make.
 template <class Body>

@@ -22,7 +22,7 @@ int width_of(bool flat, const View<const float>& a, const View<const float>& b =
 
 }  // namespace
 
-TEST_CASE("packs need aligned addresses, and a pitch of whole packs, each for itself") {
+TEST_CASE("packs need aligned addresses, and a pitch of whole packs, of each tensor") {
   for (const bool flat : {false, true}) {
     CAPTURE(flat);
     CHECK(width_of(flat, images(0, 0)) == 4);

@@ -11,7 +11,7 @@ using namespace lamina::cuda_host;
 
 namespace {
 
-/// Numbers rounded to To, as the kernel rounds them.
+/// Checks the transposition of `count` matrices, of numbers that are exact in every type.
 template <class From, class To>
 void check(int count, int rows, int columns, int gap) {
   INFO(count << " of " << rows << " x " << columns << ", gap " << gap);
