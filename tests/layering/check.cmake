@@ -3,9 +3,9 @@
 #
 # docs/design.md, section 11, has the reasons. An include names a file beside it, or a path from the project's root, or a
 # public header as lamina/...; nothing else, so that a name says its folder. A rule is a folder and the includes that it
-# allows, as regular expressions of the text between the quotes or brackets. The files beside it are always allowed. The
-# first rule whose folder holds a file is the file's rule; a source that no rule covers is an error, so that a new
-# folder has to say what it may know.
+# allows, as regular expressions of the text between the quotes or brackets. The files of the folder itself are always
+# allowed. The first rule whose folder holds a file is the file's rule; a source that no rule covers is an error, so
+# that a new folder has to say what it may know.
 cmake_minimum_required(VERSION 3.25)
 
 set(standard "[a-z0-9_]+")                       # <vector>: the C++ library has no dot and no slash
