@@ -33,7 +33,7 @@ bool reset_peak() {
 }
 
 /// Memory of every plan besides its blocks: code that runs for the first time, stacks of threads, the planner's own
-/// tables, and the last huge page (2 MiB) of each of a plan's five blocks.
+/// tables, and the last huge page (2 MiB) of blocks of the plan.
 constexpr double allowance_mebibytes = 8;
 
 /// The largest growth of this process between the making of a plan and the end of a pass, in MiB, and the plan's size.
@@ -75,7 +75,7 @@ TEST_CASE("a plan's peak of resident memory is within 1 % of the prediction") {
     const Graph graph = nets::build("alexnet", {.batch = 4});
     check(growth_of(graph, *backend, {.optimiser = Adam{}, .clip_norm = 1}));
   }
-  SECTION("in training, keeping only what is dear") {
+  SECTION("in training, keeping only expensive values") {
     const Graph graph = nets::build("resnet18", {.batch = 16, .image = 224});
     check(growth_of(graph, *backend, {.keep = Keep::cheap}));
   }
