@@ -21,7 +21,7 @@ using namespace lamina;
 
 namespace {
 
-/// In the file's order. A graph of one node gives what it takes.
+/// The output in the file's order. A graph of one node returns its input.
 HostTensor output_of(OnnxModel& model, const TensorFile& inputs, DType dtype) {
   HostTensor y{.dtype = DType::f64, .extents = model.output.extents, .values = {}};
   if (model.graph.nodes().size() == 1) {
@@ -48,14 +48,14 @@ HostTensor run(const std::string& path, const TensorFile& inputs, DType dtype, O
   const onnx::ModelMessage message = onnx::decode_model(bytes, path);
   auto result = onnx::Importer(message, options, path).run_or_fold();
   if (auto* model = std::get_if<OnnxModel>(&result)) return output_of(*model, inputs, dtype);
-  // It is folded, or the mask of a Dropout that drops nothing.
+  // The output is a constant: a folded one, or the mask of a Dropout that drops nothing.
   const auto& constant = std::get<onnx::Constant>(result);
   HostTensor y{.dtype = DType::f64, .extents = constant.extents, .values = {}};
   for (std::int64_t i = 0; i < constant.count(); ++i) y.values.push_back(constant.at(i));
   return y;
 }
 
-/// With the weights that a plan starts with, and running statistics that are not 0 and 1.
+/// Writes a network with the initial weights of a plan, and running statistics that are not 0 and 1.
 void write_network(const std::string& net, const std::string& file) {
   const auto backend = make_backend("eigen");
   const Graph graph = nets::build(net, {.batch = 2, .softmax = false});

@@ -18,8 +18,8 @@ def parser(description):
 
 
 def enter(folder, *requirements):
-    """Starts the script again under the interpreter below the folder, unless it runs there. It ends as skipped where
-    pip cannot install what that lacks."""
+    """Starts the script again under the interpreter below the folder, unless it runs there. If pip cannot
+    install the requirements, the script ends with status 77 (skipped)."""
     home = folder.resolve() / "venv"
     if pathlib.Path(sys.prefix).resolve() == home:
         return

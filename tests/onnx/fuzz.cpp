@@ -1,6 +1,6 @@
-// libFuzzer's target: any bytes as a model. Read, or one of the library's errors; anything else is a find, and so is
-// memory above 10 times the bytes and 256 KiB, or more than a second of processor time. What took the most is printed
-// when it is surpassed. The program ends after LAMINA_FUZZ_SECONDS of its own processor time.
+// libFuzzer's target: reads any bytes as a model. The read must succeed, or end in one of the library's errors. It may
+// take 10 times the bytes of the model and 256 KiB of memory, and a second of processor time. The largest amounts so
+// far are printed when a model surpasses them. The program ends after LAMINA_FUZZ_SECONDS of its own processor time.
 
 #include <sanitizer/allocator_interface.h>
 
@@ -33,7 +33,7 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Prints a number that is above all before it by a tenth.
+/// Prints a number that exceeds the record by a tenth.
 void surpass(double& record, double number, const char* what, std::size_t size) {
   if (number < 1.1 * record) return;
   record = number;

@@ -14,14 +14,14 @@ REFUSED = 3
 
 
 class Failed(Exception):
-    """Its text, and whether the model is refused."""
+    """A run that failed: its text, and whether the model is refused."""
     def __init__(self, text, refused):
         super().__init__(text)
         self.refused = refused
 
 
 def call(program, *words):
-    """What it prints."""
+    """Runs the program, and returns what it prints."""
     ran = subprocess.run([program, *map(str, words)], capture_output=True, text=True, errors="replace")
     if ran.returncode != 0:
         raise Failed(ran.stderr.rstrip("\n"), ran.returncode == REFUSED)

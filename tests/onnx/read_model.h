@@ -38,7 +38,7 @@ inline std::vector<double> output_of(const OnnxModel& model, DType dtype = DType
   return from_graph(model.output, y);
 }
 
-/// In parentheses the names by other nodes.
+/// The names of tensors, each with its aliases in parentheses.
 inline std::string names(const std::vector<Stored>& all) {
   std::string text;
   for (const Stored& its : all) {

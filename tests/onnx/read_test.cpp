@@ -86,7 +86,7 @@ const std::string numbers = [] {
   return std::string(reinterpret_cast<const char*>(values.data()), 16);
 }();
 
-/// The product of 0, 1, 2 by its last three.
+/// A model that multiplies 0, 1, 2 by the last three of `numbers`.
 std::string of_external(const std::string& length = "12") {
   return bytes_of("x[1,3] m[3,1] @ (data.bin, 4, " + length + ") y = Gemm(x, m)");
 }
@@ -102,10 +102,10 @@ TEST_CASE("external data is read from the model's folder, at its offset, of the 
   }
 }
 
-TEST_CASE("external data is found behind links where the model is one, too") {
+TEST_CASE("external data is found behind a link if the model is a link, too") {
   namespace fs = std::filesystem;
   const Folder folder;
-  // As caches of downloads have it: both are links to names of another folder.
+  // As in caches of downloads: both files are links into another folder.
   fs::create_directories(folder / "blobs");
   fs::create_directories(folder / "snapshot");
   write(folder / "blobs/1a2b", of_external());
@@ -125,7 +125,7 @@ TEST_CASE("external data is found behind links where the model is one, too") {
                     ContainsSubstring("a link out of the folder of the model"));
 }
 
-TEST_CASE("names that are not UTF-8 become such") {
+TEST_CASE("names that are not UTF-8 become valid UTF-8") {
   const Folder folder;
   write(folder / "mod\350le.onnx", bytes_of("x[1,2] y = Relu(x) \"caf\351\""));
   const OnnxModel model = read_onnx(folder / "mod\350le.onnx");
@@ -133,7 +133,7 @@ TEST_CASE("names that are not UTF-8 become such") {
   CHECK(model.graph.nodes().back().name == "caf\uFFFD");
 }
 
-TEST_CASE("nodes of one operator are told by their number and the first one's name, in ten lines at most") {
+TEST_CASE("nodes of one operator are reported by their number and the first one's name, in ten lines at most") {
   std::string model = "v0[1,4]";
   for (int i = 0; i < 40; ++i) {
     const std::string from = "v" + std::to_string(i), to = " v" + std::to_string(i + 1);

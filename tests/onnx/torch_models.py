@@ -4,8 +4,8 @@
 Networks are torchvision's, and those of the zoo with LRN or without batch norm; weights are random. A model is exported
 with a batch, read by `onnx_cases` or `torch_dump`, and run on the same images.
 
-Bounds, relative to the largest value: logits 1e-4 in f32 of what onnxruntime computes; in f64, of a training pass from
-a model whose batch norms are kept, logits 1e-9 and every node's gradients 1e-8 of PyTorch's.
+Bounds are relative to the largest value. In f32, logits may differ from onnxruntime's by 1e-4. In f64, in a training
+pass of a model whose batch norms are kept, logits may differ from PyTorch's by 1e-9, and a node's gradients by 1e-8.
 
 Needs torch, torchvision, onnx, onnxruntime and onnxscript; skipped without.
 """
@@ -199,7 +199,7 @@ def check_gradients(name, dump, folder, batch=4, extent=96):
 
 
 def check(name, options):
-    """All of one network."""
+    """All checks of one network."""
     good = True
     with tempfile.TemporaryDirectory(prefix="lamina-onnx-") as folder:
         for exporter in ("legacy", "dynamo"):
