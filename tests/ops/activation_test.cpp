@@ -35,7 +35,7 @@ std::vector<Case> norms() {
 }
 
 /// Convolutions and fully connected ops in inference. Their planes are smaller than a vector, whole vectors, or more.
-/// An emulator is slow: there each function follows one of them.
+/// The emulator is slow, so there each function follows only one or two of them.
 std::vector<Case> products() {
   std::vector<Case> all;
   for (const Op& function : functions) {
@@ -117,7 +117,7 @@ TEST_CASE("a function and the op before it are one unit") {
 }
 
 TEST_CASE("a function and the op before it have the bits of two units") {
-  if (decided_by_library()) return;  // the library has an own sigmoid and tanh
+  if (decided_by_library()) return;  // the library has its own sigmoid and tanh
   for (const auto& all : {norms(), products(), sums(longer_than_a_chunk)})
     for (const DType dtype : {DType::f32, DType::f64})
       for (const Case& c : all) {

@@ -52,7 +52,7 @@ TEST_CASE("dropout takes another mask on another step, and the same on the same"
   CHECK(drop(0.5, 10, shape, 0).y != first.y);
 }
 
-TEST_CASE("dropout is nothing in inference") {
+TEST_CASE("dropout changes nothing in inference") {
   const Case c{"", Dropout{}, {{2, 3, 2, 2}}, {}, Mode::inference};
   Feed feed = make_feed(c, 1);
   for (const DType dtype : element_types()) {
@@ -73,7 +73,7 @@ TEST_CASE("dropout has the gradients of finite differences") {
   check_differences({"most", Dropout{.rate = 0.9, .seed = 7}, {{2, 3, 4, 3}}});
 }
 
-TEST_CASE("dropout in a plan advances its step, takes a step that is set, and its name's own mask") {
+TEST_CASE("dropout in a plan advances its step, takes a step that is set, and draws the mask of its own name") {
   const Shape shape{2, 3, 6, 6};
   Graph graph("drops");
   Value x = graph.input(shape);

@@ -27,10 +27,10 @@ TEST_CASE("lrn, by hand") {
   // Sums over a channel and its neighbours, with alpha / size = 1 and k = 1: 1 + 4 + 0, 1 + 4 + 0 + 4, 1 + 0 + 4.
   const Case c{"", Lrn{.size = 3, .alpha = 3, .beta = 0.5, .k = 1}, {{1, 3, 1, 1}}};
   const double s0 = 5, s1 = 9, s2 = 5;
-  // dy is not 0 only in the middle. y1 = x1 / sqrt(s1) with x1 = 0, so only its own term is left.
+  // Only the dy of the middle channel is not 0. y1 = x1 / sqrt(s1) with x1 = 0, so only its own term is left.
   check_example(c, {{{2, 0, 2}}, {}, {}, {0, 6, 0}},
                 {{2 / std::sqrt(s0), 0, 2 / std::sqrt(s2)}, {{0, 6 / std::sqrt(s1), 0}}});
-  // dy is not 0 only in the first channel: dx1 = -2 beta alpha/size x1 dy0 x0 / s0^1.5 with x1 = 1.
+  // Only the dy of the first channel is not 0: dx1 = -2 beta alpha/size x1 dy0 x0 / s0^1.5 with x1 = 1.
   const double t0 = 1 + 4 + 1;
   check_example(
       c, {{{2, 1, 0}}, {}, {}, {3, 0, 0}},
