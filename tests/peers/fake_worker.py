@@ -4,8 +4,8 @@ its file has: lamina_bench, onednn_worker, python or python3.
 The environment's FAKE names a file of JSON, which has "log", a file to which it writes what it was started with and
 asked for; "judge", a status; "convolutions", by network; and for each worker by its name, as torch:tf32+compiled, what
 differs from the usual: "seconds" of a pass, "cpu" seconds, "difference", "rounding", "fault" as die:open or
-error:pass:3 (the third pass), "only" (the network that has the fault). Who hangs says so on standard error, and answers
-after a minute."""
+error:pass:3 (the third pass), "only" (the network that has the fault). A worker that hangs says so on standard error, and
+answers after a minute."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def who():
     return "+".join([engine + f":{precision}" * (precision != "f32"), *config["flags"]]), config["net"]
 
 
-if words[:1] == ["-c"]:  # whether it can import a peer, which is any but openvino, and in which version
+if words[:1] == ["-c"]:  # asked for the version of a peer: it can import any peer except openvino
     print("9.9")
     sys.exit("openvino" in words[1])
 if words[:1] == ["compare"]:
@@ -57,7 +57,7 @@ log(name, "start", words, environment)
 
 
 def fails(command):
-    """Does what the fault says. Whether that was an answer."""
+    """Does what the fault says. Returns whether that was an answer."""
     counts[command] = counts.get(command, 0) + 1
     if command != place or its.get("only", network) != network or counts[command] != int(number or counts[command]):
         return False

@@ -44,7 +44,7 @@ class Folder(unittest.TestCase):
         self.out, self.said = os.path.join(self.folder, "out.json"), os.path.join(self.folder, "said")
 
     def begin(self, command, **how):
-        """A program in a session of its own, with interrupts as usual; self.said gets what it says."""
+        """Starts a program in a session of its own, with interrupts as usual; self.said gets what it prints."""
         with open(self.said, "w") as said:
             child = subprocess.Popen(command, **{"stdout": said} | how, stderr=said, start_new_session=True,
                                      preexec_fn=default_signals)
@@ -66,7 +66,7 @@ class Fakes(Folder):
         super().setUp()
         self.log = os.path.join(self.folder, "log")
         with open(os.path.join(HERE, "fake_worker.py")) as file:
-            text = f"#!{sys.executable} -IS\n{file.read()}"  # without what it does not need, it starts at once
+            text = f"#!{sys.executable} -IS\n{file.read()}"  # -IS: it starts faster without site-packages
         for name in PROGRAMS:
             self.program(name, text)
 
@@ -85,7 +85,7 @@ class Fakes(Folder):
                 "--rounds", "2", "--retries", "0", "--benchmark_out", self.out, *words]
 
     def race(self, *words, status=0, memory="no", told=(), environment=()):
-        """What a race of vgg16, unless the words name others, has said, and its file."""
+        """Runs a race, of vgg16 unless the words name other networks. Returns what it printed, and its file."""
         words = words if words and not words[0].startswith("-") else ("vgg16", *words)
         more = () if "layers" in words or "trainings" in words else ("--memory", memory)
         said = types.SimpleNamespace(out=io.StringIO(), err=io.StringIO())
