@@ -11,7 +11,7 @@ from fakes import FIRST, Fakes, results, runner
 
 
 def value_of(flag, words):
-    """What a flag gives among words."""
+    """The value of a flag among words."""
     return next(word.partition("=")[2] for word in words if word.startswith(f"--{flag}="))
 
 
@@ -260,7 +260,7 @@ class Ends(Fakes):
     HANGS = {"torch": {"fault": "hang:open", "only": "vgg19"}}
 
     def stopped(self, number, *words, group=False, again=(), ready="hanging", environment=()):
-        """What a race says whose worker hangs when it is stopped, and `again` milliseconds later, and its status."""
+        """Sends a race whose worker hangs a signal, then the signals `again`. Returns its output and status."""
         child = self.begin(self.command("--peers", "torch", "--memory", "no", *words), stdout=subprocess.DEVNULL,
                            env=self.tell(self.HANGS) | dict(environment))
         latest = time.monotonic() + 60

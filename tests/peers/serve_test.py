@@ -1,4 +1,4 @@
-"""Lamina's child in a race, as itself: usage: serve_test.py LAMINA_BENCH"""
+"""Lamina's real worker in a race. usage: serve_test.py LAMINA_BENCH"""
 
 import json
 import os
@@ -46,7 +46,7 @@ class Serve(unittest.TestCase):
         self.assertEqual(facts["commit"], commit)
 
     def written(self, net, **more):
-        """The files that it writes of a network, and the extents in that of the numbers to check."""
+        """The files that it writes for a network, and the extents of the tensors in check.safetensors."""
         with tempfile.TemporaryDirectory() as folder:
             _, status = self.ask(net=net, batch=2, threads=1, files=folder, **more)
             self.assertEqual(status, 0)
@@ -58,7 +58,7 @@ class Serve(unittest.TestCase):
     def test_a_network_is_written_with_what_it_computes_for_peers(self):
         files, extents = self.written("mnist_cnn", write_onnx=True)
         self.assertEqual(files, ["check.safetensors", "network.onnx", "weights.safetensors"])
-        self.assertEqual(extents, {"x": [2, 1, 28, 28], "y": [2, 10, 1, 1]})  # with dropout none in training
+        self.assertEqual(extents, {"x": [2, 1, 28, 28], "y": [2, 10, 1, 1]})  # with dropout there is no y_training
         files, extents = self.written("resnet18")
         self.assertEqual(files, ["check.safetensors", "weights.safetensors"])
         self.assertEqual(extents, {"x": [2, 3, 224, 224], "y": [2, 1000, 1, 1], "y_training": [2, 1000, 1, 1]})

@@ -17,7 +17,7 @@ import pythons
 import variants
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LEFT_OUT = {"googlenet_caffe", "resnet50_v1"}  # of the table of layers: neighbours of others, for orientation only
+LEFT_OUT = {"googlenet_caffe", "resnet50_v1"}  # of the table of layers, where they only tell variants apart
 
 
 class Options(fakes.Folder):
@@ -42,7 +42,7 @@ class Options(fakes.Folder):
         for path in stored:
             with open(path) as file:
                 result = json.load(file)
-            # Rows of peers that are not raced any more have none.
+            # Rows of peers that are no longer raced have no command.
             for command in {one["rerun"] for one in result["benchmarks"] + result["comparisons"] if "rerun" in one}:
                 program, *words = shlex.split(command)
                 self.assertEqual(program, "bench/race/race")

@@ -34,7 +34,7 @@ def row(of, milliseconds, **more):
 
 class Versions(fakes.Folder):
     def shell(self, name, body):
-        """A program of the shell that finds in $out the file it is to leave."""
+        """A shell script, in which $out is the file that it must write."""
         return self.program(name, '#!/bin/bash\nhere=$(dirname "$0")\nfor flag; do case $flag in --benchmark_out=*) '
                                   f'out=${{flag#*=}} ;; esac; done\n{body}\n')
 
@@ -46,7 +46,7 @@ class Versions(fakes.Folder):
         return self.begin([sys.executable, "-B", os.path.join(fakes.RACE, "versions"), *words, "--benchmark_out", self.out])
 
     def end(self, child, status):
-        """What it printed, and the file that it left."""
+        """Waits for the end. Returns what was printed, and the file that was left."""
         found = child.wait(timeout=120)
         with open(self.said) as file:
             said = file.read()
@@ -129,7 +129,7 @@ class Versions(fakes.Folder):
             self.assertIn(lacks, said)
 
     def stopped(self, body, interrupts):
-        """What is left where a process of a second program is interrupted as a terminal does it, or by its parent."""
+        """The rows left after interrupts in the second program, of the whole group (as by a terminal) or not."""
         programs = self.shell("quick", self.leaves(row(NET, 1))) + "," + self.shell("other", body)
         child = self.start("--programs", programs, "--backend=eigen", "--batch=2", "--passes=100000",
                            "--benchmark_filter=net/mnist_cnn/inference")
