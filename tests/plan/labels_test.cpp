@@ -24,7 +24,7 @@ const Spec& spec_of(const std::vector<PlannedUnit>& units, const Graph& graph, c
 
 }  // namespace
 
-TEST_CASE("labels and ids want no gradient, be the gradients of inputs requested or not") {
+TEST_CASE("labels and ids want no gradient, whether or not the gradients of inputs are requested") {
   const Graph graph = classifier(9);
   for (const bool input_gradient : {false, true})
     CHECK(wanted_names(graph, {.input_gradient = input_gradient}) ==

@@ -10,8 +10,7 @@ using namespace lamina::test;
 
 namespace {
 
-// Limit on processor time, for a slow machine, too. When the time grew with the square of the nodes, it took many
-// minutes.
+// Limit on processor time, for a slow machine, too. A time that grows with the square of the nodes takes many minutes.
 constexpr double most_seconds = 20;
 
 double cpu_seconds(const std::function<void()>& work) {
