@@ -1,7 +1,7 @@
 // A training by ranks of which one fails. usage: rank_child throws|hangs|errs, or rank_child goes-on CHECKPOINT EPOCHS
-// `throws`: rank 1 throws in its fourth batch. `hangs`: it stops there. `errs`: a parameter of it is NaN from there on.
-// `goes-on`: trains from the checkpoint on, which is written after every update; rank 0 prints how many updates
-// the file has at first and after each one, and at the end the loss of every epoch.
+// `throws`: rank 1 throws in its fourth batch. `hangs`: rank 1 stops there. `errs`: a parameter of rank 1 is NaN from
+// there on. `goes-on`: trains from the checkpoint on, which is written after every update; rank 0 prints how many
+// updates the file has at first and after each one, and at the end the loss of every epoch.
 
 #include <unistd.h>
 

@@ -109,7 +109,7 @@ TEST_CASE("a rank alone opens NCCL once, sums on the queue after the device's wo
   CHECK(fake.log == Log{"id", "rank 0 of 1", "sum 5 of type 8", "sum 7 of type 7", "lead", "destroy"});
 }
 
-TEST_CASE("another rank has the first one's id, and all that is no device's memory goes over the host") {
+TEST_CASE("another rank has the first one's id, and whatever is not in a device's memory goes over the host") {
   Gpu gpu;
   float number = 1;
   std::vector<double> numbers{3};
