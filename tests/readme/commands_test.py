@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs every command of README and of docs/ in a clone of the last commit, as a reader does: the lines of `sh` blocks,
-and the first command of each row in README's table of questions. A command passes with status 0, and so does one that
-is still busy after a while and ends by an interrupt, as interrupts end. usage: commands_test.py SOURCE"""
+and the first command of each row in README's table of questions. A command passes if its status is 0, or if it is still
+busy after a while and ends in the usual way when it is interrupted. usage: commands_test.py SOURCE"""
 
 import os
 import pathlib
