@@ -75,7 +75,7 @@ def comparison(name="net/x", **more):
 
 
 def raced(net="resnet50"):
-    """A race in which torch takes 1.5 times as long, with the result of lamina_bench compare."""
+    """A race in which torch takes 1.5 times as long, with a made-up result of lamina_bench compare."""
     torch = VARIANTS[1]["variant"]
     rows = race({"eigen": [100, 102], torch: [150, 153]}, net=net)
     names = {"name": rows[0]["name"], "first": torch, "second": "eigen", "key": rows[0]["key"]}
