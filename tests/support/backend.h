@@ -58,7 +58,7 @@ bool is_unbounded(const std::string& algorithm);
 /// The element types that every backend computes in.
 std::vector<DType> element_types();
 
-/// The 16-bit types of values that the backend under test takes.
+/// The 16-bit types of values that the suite tests on the backend under test; none on cudnn.
 std::vector<DType> half_types();
 
 }  // namespace lamina::test

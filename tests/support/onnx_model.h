@@ -19,7 +19,7 @@ using Writer = protozero::pbf_writer;
 ///
 ///   x[n, 3, ?]                       an input of f32; an extent without a number is open, by its name or by none
 ///   w[2, 2] = 1, 2, 3, 4             an initializer of f32; "= all 1" has equal numbers, "= 5.." counts on from 5
-///   s = {5, -1}                      one of i64, in one axis; s[2, 1] = {5, -1} in two
+///   s = {5, -1}                      an initializer of i64 with one axis; s[2, 1] = {5, -1} has two
 ///   w[1, 1] @ (data.bin, 4, 4)       numbers in another file: at which byte, how many bytes
 ///   ~u[2, 3]                         what the file states of a value
 ///   a, b = Split<axis=1>(x, s) "cut" a node with its name; mine/Split is of the domain "mine"
@@ -27,8 +27,8 @@ using Writer = protozero::pbf_writer;
 ///   opset 12                         else 17
 ///   producer pytorch                 the program that wrote the file
 ///   says PARAMETER w, b              a role of tensors, as PyTorch's new exporter says it
-///   folded w v, g                    what it computed a tensor from
-///   traced "args = (%p_w)"           its traced call of the last node
+///   folded w v, g                    the tensors v and g, from which the exporter computed w
+///   traced "args = (%p_w)"           the exporter's traced call of the last node
 ///
 /// Attributes: 1, 1.0, text, lists of them in [], a graph {a = Relu(x)} or a tensor {[2] = 1, 2}.
 struct Model {
@@ -129,7 +129,7 @@ class ModelText {
     return found;
   }
 
-  /// What does not end in a character of the format; perhaps nothing.
+  /// The text up to the next character of the format. It may be empty.
   std::string word() {
     next();
     return until(" \n;,()[]<>{}=\"@");

@@ -1,6 +1,6 @@
 #pragma once
-// A backend around another backend. It adds what the other lacks, so that a plan's part of the contract can be tested:
-// prepared parameters.
+// A backend around another backend. It changes the other, so that a plan's part of the contract can be tested: prepared
+// parameters, refused pitches, and hooks after steps.
 
 #include <functional>
 #include <memory>

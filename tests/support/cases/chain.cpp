@@ -121,7 +121,7 @@ Bounds chain_bounds(const Case& c, const Feed& feed, const Algorithms& algorithm
       bounds.y.count = static_cast<double>(stages[s].c.x[0].plane()) + 8;
     }
     if (is_activation(stages[s].c.op) && !std::holds_alternative<Relu>(stages[s].c.op)) {
-      // No slope exceeds 1.5, and an own error is at most 8 u of y.
+      // No slope exceeds 1.5, and the function's own error is at most 8 u of y.
       bounds.y.terms = plus(bounds.y.terms, absolute(values[s]));
       bounds.y.count *= 1.5;
       // A slope from y has an error of at most 16 u.

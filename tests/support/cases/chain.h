@@ -11,7 +11,7 @@ namespace lamina::test {
 /// One op of a chain, as a separate case, and the positions of its numbers in the feed of the chain.
 struct Stage {
   Case c;
-  std::size_t value_operand;  ///< input that is the value so far, of a tail op
+  std::size_t value_operand;  ///< of a tail op: the input that is the value so far
   std::size_t first_extra, first_w, first_state;
   std::size_t params, states;
 };

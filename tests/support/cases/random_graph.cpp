@@ -165,7 +165,8 @@ class Builder {
       keep(lstm(ids, name("lstm"), {.hidden = dice_(1, 4), .reverse = dice_.chance(0.5), .vocabulary = 7}));
   }
 
-  /// An LSTM or a GRU over a value of one column, else over the mean of each channel as one step.
+  /// An LSTM or a GRU over a value of one column. A value of several columns is replaced by the mean of each channel,
+  /// as one step.
   void sequence() {
     Value x = read();
     if (x.shape().w != 1) x = global_average_pool(x, name("global_average_pool"));

@@ -308,7 +308,7 @@ bool check_against_oracle(const Case& c, std::uint64_t key) {
   if (!make_spec(backend(), c, {}) && !make_spec(backend(), c, {.dtype = DType::f32})) return false;
   check_in(c, make_feed(c, key), element_types());
   std::vector<DType> halves{DType::f16, DType::bf16};
-  // An emulator is slow: there a case takes one of the two types.
+  // The emulator is slow, so there a case takes only one of the two types.
   if (backend().name() == "cuda-host") halves = {halves[to_string(c).size() % 2]};
   for (const DType half : halves) check_in(c, make_feed(c, key, Fill::normal, half), {half});
   return true;

@@ -267,7 +267,7 @@ struct Formulas : OpBounds {
     bounds.dw[0].count = static_cast<double>(x.n * x.plane() * (op.by_channel ? 1 : x.c)) + 8;
     return bounds;
   }
-  /// Adds a row, or a decision, to the bounds of a loss: the terms of its loss and of its gradient.
+  /// The rows, or decisions, of a loss that count: their number, and the terms of their losses.
   struct Rows {
     double count = 0, terms = 0;
   };

@@ -26,10 +26,10 @@ struct OpBounds {
   }
 
   Bounds plain() const;  ///< exact() of the oracle's result
-  /// Of an op that is linear in all that it reads, from the numbers of terms in its sums: the oracle's result on
-  /// absolute values is the sum of |terms|.
+  /// The bounds of an op that is linear in all that it reads, from the numbers of terms in its sums: the oracle's
+  /// result on absolute values is the sum of |terms|.
   Bounds linear(double y_terms, double dx_terms, double dw_terms) const;
-  /// Of an op that chooses elements; the gradient of one is a sum of so many.
+  /// The bounds of an op that chooses elements. The gradient of an element is a sum of up to `window` terms.
   Bounds maxima(double window) const;
 };
 
