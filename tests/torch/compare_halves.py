@@ -3,7 +3,7 @@
 
 Both get the same weights, images and output gradients. The error of the logits is the norm of their difference to those
 of PyTorch in f64; that of the gradients is the mean over all parameters of such a norm, relative to that of the exact
-gradient. Each is added up over the seeds. Ours may be twice PyTorch's. Batch normalisation is in training mode.
+gradient. Each is added up over the seeds. Our error may be twice PyTorch's. Batch normalisation is in training mode.
 """
 
 import copy

@@ -23,12 +23,13 @@ def parser(description, program):
     """A parser with the arguments of every comparison: our program, and a Python."""
     found = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     found.add_argument("--program", required=True, help=program)
-    found.add_argument("--python", help="where this one lacks modules: an interpreter that has them")
+    found.add_argument("--python", help="an interpreter that has the modules, if this one lacks them")
     return found
 
 
 def start_again(wanted, modules):
-    """Runs this script under an interpreter that has the modules; ends it, as skipped where none was wanted by name."""
+    """Restarts this script under an interpreter that has the modules. Without one the script ends: it fails
+    if `wanted` names one, and is skipped otherwise."""
     python = next((python for python in ([wanted] if wanted else pythons.USUAL) if pythons.can_import(python, modules)), None)
     if python is None and wanted:
         sys.exit(f"'{wanted}' cannot import {modules}. Name one that can, or install it there.")
@@ -48,7 +49,8 @@ def parse(arguments, modules, there):
 
 
 def difference(ours, theirs):
-    """Largest difference of two arrays of numpy over the largest of theirs; NaN and zero tensors do not pass."""
+    """The largest difference of two arrays of numpy, relative to the largest number of `theirs`. It is infinite
+    if it is not a number or if `theirs` is zero."""
     largest = float(abs(theirs).max())
     gap = float(abs(ours.reshape(theirs.shape) - theirs).max()) / largest if largest > 0 else math.inf
     return gap if gap == gap else math.inf

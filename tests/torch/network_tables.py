@@ -3,8 +3,8 @@
 
 usage: network_tables.py [--layers] NET...
 
-The rows follow PyTorch's trace in inference. A fully connected layer of each pixel counts as the 1x1 convolution that it
-is, and a permutation of axes or a stochastic depth as nothing. The numbers of an LRN and of a Narrow are not printed.
+The rows follow PyTorch's trace in inference. A fully connected layer on each pixel is printed as a 1x1 convolution. A
+permutation of axes or a stochastic depth has no row. The numbers of an LRN and of a Narrow are not printed.
 Needs torch and torchvision.
 """
 

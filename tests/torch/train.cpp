@@ -1,10 +1,12 @@
 // Trains a workload in f64 on its synthetic set, without dropout, and writes down what another program needs to do the
 // same: initial parameters, batches, and the loss of each step.
 // usage: torch_train WORKLOAD STEPS WIDTH_DIVISOR BATCH SHARE OPTIMISER OUT
-// BATCH 0 is the workload's. OPTIMISER is "own", the workload's with its learning rates, or a name of optimiser_names()
-// with numbers in place of its own, and of the inverse-time learning rate:
-// sgd,momentum=0.9,nesterov=1,rate=0.1,decay=0.02 OUT gets "initial.<parameter>", "final.<parameter>", "x" and "labels"
-// of all steps, "losses", and "rate" of each step.
+//
+// BATCH 0 is the workload's batch. OPTIMISER "own" is the workload's optimiser with its learning rates. Otherwise it is
+// a name of optimiser_names(), with numbers of the optimiser and of its inverse-time learning rate, for example
+// sgd,momentum=0.9,nesterov=1,rate=0.1,decay=0.02
+//
+// OUT gets "initial.<parameter>", "final.<parameter>", and for all steps "x", "labels", "losses" and "rates".
 
 #include <cstddef>
 #include <cstdlib>
