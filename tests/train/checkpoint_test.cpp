@@ -67,7 +67,7 @@ TEST_CASE("a run that stops anywhere goes on from its checkpoint, and ends with 
     }
 }
 
-TEST_CASE("a run that stops goes on at the rate of its update, under every schedule") {
+TEST_CASE("a resumed run goes on with the learning rate of its next update, under every schedule") {
   const auto source = digits(40, 1);
   const std::pair<const char*, Schedule> schedules[] = {{"constant", constant_rate(1e-2)},
                                                         {"inverse time", inverse_time(1e-2, 0.1)},
@@ -117,7 +117,7 @@ TEST_CASE("a trainer goes on after an exception of a callback") {
   CHECK(same(trainer.epochs()[0], straight.epochs()[0]));
 }
 
-TEST_CASE_METHOD(OnDigits, "after a checkpoint that ended an epoch there are no scores of batches until one is done") {
+TEST_CASE_METHOD(OnDigits, "a run resumed at the end of an epoch has no scores of batches until its first batch") {
   Trainer first(small_network(8), oracle(), *source, options);
   CHECK(first.batch_scores().empty());
   first.train(1);
@@ -130,7 +130,7 @@ TEST_CASE_METHOD(OnDigits, "after a checkpoint that ended an epoch there are no 
   for (const Score& score : second.batch_scores()) CHECK(score.loss > 0);
 }
 
-TEST_CASE_METHOD(OnDigits, "a checkpoint that lacks a tensor, or is none, is an error") {
+TEST_CASE_METHOD(OnDigits, "a checkpoint that lacks a tensor, or a file that is no checkpoint, is an error") {
   Trainer(small_network(8), oracle(), *source, options).train(1);
   TensorFile whole = read_safetensors(options.checkpoint);
   whole.erase("trainer/checksum");
@@ -171,7 +171,7 @@ TEST_CASE_METHOD(OnDigits,
   CHECK(Trainer(small_network(8), oracle(), *source, options).resumed());
 }
 
-TEST_CASE_METHOD(OnDigits, "a checkpoint of another run says in words in what it differs") {
+TEST_CASE_METHOD(OnDigits, "a checkpoint of another run is refused, and the error says what differs") {
   const auto other_digits = digits(16, 2), fewer = digits(8, 1);
   Trainer(small_network(8), oracle(), *source, options).train(1);
   const auto said = [&](const Graph& graph, const Source& samples, const TrainerOptions& how) {
@@ -238,7 +238,7 @@ TEST_CASE("a batch or an epoch whose checkpoint cannot be written is reported, a
   }
 }
 
-TEST_CASE("a checkpoint of as many samples of other data is of another run") {
+TEST_CASE("a checkpoint of other data is of another run, even if the number of samples is the same") {
   const Folder folder;
   const TrainerOptions options{.checkpoint = folder / "run.safetensors"};
   const auto source = [](std::uint64_t seed, const ImageOptions& how = {}) {

@@ -80,7 +80,7 @@ Values cross_entropy_gradient(Values dy, const Values& labels) {
   return dy;
 }
 
-/// Trains 100 steps of a network that was read.
+/// Trains a network that was read from a file for 100 steps, and compares its parameters and running statistics.
 void check_training(const OnnxModel& model, const TensorFile& golden, Backend& backend) {
   Plan plan(model.graph, backend, {.dtype = DType::f64, .optimiser = Sgd{.momentum = 0.9, .weight_decay = 0.01}});
   Device& device = backend.device();
@@ -113,7 +113,7 @@ void check_training(const OnnxModel& model, const TensorFile& golden, Backend& b
 
 }  // namespace
 
-TEST_CASE("networks that PyTorch exported train as there: the parameters after 100 steps to 1e-9") {
+TEST_CASE("networks that PyTorch exported have its parameters after 100 steps of training, to 1e-9") {
   const std::string folder = test::data("goldens/");
   for (const std::string network :
        {"onnx", "siamese", "recursive", "tied", "tied_rows", "unet", "generator", "recurrent", "reductions"})
@@ -125,7 +125,7 @@ TEST_CASE("networks that PyTorch exported train as there: the parameters after 1
       const OnnxModel model = read_onnx(folder + network + "_training_" + exporter + ".onnx", options);
       for (const auto& backend : tested_backends()) {
         CAPTURE(network, exporter, backend->describe());
-        // the slower kernels run only six networks of one exporter
+        // the slower kernels run only seven networks of one exporter
         if (backend->name() != "eigen" && (exporter == "dynamo" || network == "recursive" || network == "tied_rows"))
           continue;
         check_training(model, golden, *backend);

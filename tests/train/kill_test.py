@@ -3,7 +3,7 @@ have the bits of a run that was not killed.
 
 usage: kill_test.py CHILD KILLS SECONDS [SEED [all]]
 
-It ends after KILLS kills or SECONDS seconds, whichever comes first. With `all` too few kills are a failure.
+It ends after KILLS kills or SECONDS seconds, whichever comes first. With `all`, fewer kills are a failure.
 """
 
 import os
@@ -35,7 +35,8 @@ def main():
                 resumed += os.path.exists(checkpoint)
                 process = start(child, checkpoint)
                 try:
-                    # The moment is anywhere in a run, from the start of the process on. The last attempts may end.
+                    # The moment is within 60 % of the length of a run, counted from the start of the process. The last
+                    # attempt is not killed.
                     wait = None if length is None or attempt == 39 else dice.uniform(0, 0.6 * length)
                     out, err = process.communicate(timeout=wait)
                 except subprocess.TimeoutExpired:

@@ -77,7 +77,7 @@ TEST_CASE("a lazy update gives rows with a gradient the dense update's bits, and
       }
 }
 
-TEST_CASE("a gradient that is NaN updates its row lazily too, and added gradients are cleared") {
+TEST_CASE("a lazy update changes a row whose gradient is NaN, and clears accumulated gradients") {
   for (const auto& backend : tested_backends()) {
     Options options = lazy(Adam{});
     options.accumulate_parameters = true;

@@ -55,7 +55,7 @@ TEST_CASE("in f32 a loss scale changes no bit of any optimiser's steps") {
         }
 }
 
-TEST_CASE("a step with an overflow leaves every bit of parameters, optimiser and count, and halves the scale") {
+TEST_CASE("a step with an overflow changes no parameter, optimiser state or count, and halves the scale") {
   for (const DType dtype : {DType::f16, DType::f32})
     for (const bool lazy : {false, true})
       for (const bool accumulates : {false, true}) {
@@ -96,7 +96,7 @@ TEST_CASE("a step with an overflow leaves every bit of parameters, optimiser and
       }
 }
 
-TEST_CASE("a scale beyond f16 overflows in backward, is skipped until it fits, and then trains") {
+TEST_CASE("with a loss scale too large for f16 the updates are skipped until the scale fits") {
   Plan plan(words(), backend(), options_of(Sgd{}, DType::f16, 0x1p30));
   const std::vector<Values> before = everything(plan);
   int skipped = 0;
@@ -106,7 +106,7 @@ TEST_CASE("a scale beyond f16 overflows in backward, is skipped until it fits, a
   CHECK(plan.loss_scale().scale == std::ldexp(1.0F, 31 - skipped));
 }
 
-TEST_CASE("a gradient that f16 loses is there with a loss scale") {
+TEST_CASE("a gradient that underflows to 0 in f16 is kept by a loss scale") {
   Graph graph("small");
   Value x = graph.input({2, 4, 1, 1}, "x");
   x = fully_connected(x, "first", {.outputs = 4});
@@ -122,7 +122,7 @@ TEST_CASE("a gradient that f16 loses is there with a loss scale") {
   }
 }
 
-TEST_CASE("the scale doubles after so many updates without overflow, and stays a normal number") {
+TEST_CASE("the scale doubles after a fixed number of updates without overflow, and stays a normal number") {
   Plan plan(words(), backend(), options_of(Sgd{}, DType::f16, 2));
   LossScale now = plan.loss_scale();
   CHECK(now.scale == 2);
@@ -140,7 +140,7 @@ TEST_CASE("the scale doubles after so many updates without overflow, and stays a
   CHECK(least.scale == 0x1p-126F);
 }
 
-TEST_CASE("a trainer scales losses in f16 alone, and goes on over a batch that overflows") {
+TEST_CASE("a trainer scales losses only in f16, and goes on after a batch that overflows") {
   const auto source = digits(64, 1);
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
     TrainerOptions options{.seed = 3, .plan = {.dtype = dtype}};
@@ -181,10 +181,10 @@ TEST_CASE("a training in f16 that skips every update ends once its loss scale is
   CHECK(std::isfinite(trainer.train(1)[0].training.loss));
   CHECK_THROWS_WITH(trainer.train(100), ContainsSubstring("every update is skipped"));
   CHECK(plan->loss_scale().scale == 0x1p-126F);
-  CHECK(trainer.epochs().size() < 30);  // 142 updates, 8 in an epoch; a GPU checks when an epoch ends
+  CHECK(trainer.epochs().size() < 30);  // the scale is least after 142 updates; an epoch has 8, and a GPU checks at its end
 }
 
-TEST_CASE("a loss scale that cannot be is refused, naming it") {
+TEST_CASE("an impossible loss scale is refused, and the error says why") {
   const auto refuses = [](const Graph& graph, const Options& options, const char* what) {
     CHECK_THROWS_MATCHES(predict_memory(graph, backend(), options), UsageError, Says("loss_scale", what));
   };

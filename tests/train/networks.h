@@ -1,5 +1,5 @@
 #pragma once
-// A small network with everything that a training must keep: dropout and running statistics. Also samples for it.
+// Small networks with everything that a training must keep: dropout and running statistics. Also samples for them.
 
 #include "lamina/data.h"
 #include "lamina/synthetic.h"

@@ -116,8 +116,8 @@ TEST_CASE("an update follows the optimiser's formula, in f64 and f32, at rates t
         plan.update(rate);
       }
       CHECK(plan.updates() == 4);
-      // An update has a dozen roundings of numbers around 1. At first Adadelta and Adam divide by a root of nearly
-      // nothing, which takes twice as many digits.
+      // An update has a dozen roundings of numbers around 1. In the first updates Adadelta and Adam divide by the root
+      // of a number near 0, which loses twice as many digits.
       const double bound = dtype == DType::f64 ? 1e-13 : 2e-5;
       const double sign = std::holds_alternative<KerasSgd>(optimiser) ? -1 : 1;  // v is stored with the other sign
       for (const auto& [p, elements] : wanted) {
@@ -175,7 +175,7 @@ TEST_CASE("an update has the same bits with any number of threads") {
   CHECK(results[0] == results[2]);
 }
 
-TEST_CASE("a plan that accumulates clears its gradients at an update, and another keeps them") {
+TEST_CASE("an update clears the gradients of a plan that accumulates, and of no other plan") {
   for (const auto& backend : tested_backends()) {
     for (const bool accumulates : {false, true}) {
       Options options = training(Sgd{});
@@ -191,7 +191,7 @@ TEST_CASE("a plan that accumulates clears its gradients at an update, and anothe
   }
 }
 
-TEST_CASE("two batches that are added up and scaled by half are one update with their mean") {
+TEST_CASE("two batches that are added up and scaled by half give the update of their mean") {
   const Shape shape{2, 3, 1, 1}, out{2, 4, 1, 1};
   const auto pass = [&](Plan& plan, std::uint64_t key) {
     write(plan, plan.input(), normal(shape, key));
@@ -215,7 +215,7 @@ TEST_CASE("two batches that are added up and scaled by half are one update with 
   CHECK(largest_gap(read(added, added.parameter("second.weight")), want) < 1e-13);
 }
 
-TEST_CASE("the optimiser's state is predicted and reported, as many blocks as it has state") {
+TEST_CASE("the optimiser's state is predicted and reported: each state has the bytes of the parameters") {
   const auto bytes = [&](const Optimiser& optimiser, double clip_norm) {
     Options options = training(optimiser);
     options.clip_norm = clip_norm;
@@ -268,7 +268,7 @@ TEST_CASE("an update out of turn, or with numbers out of range, is an error") {
   CHECK_THROWS_AS(predict_memory(small_graph(), oracle(), clipped), UsageError);
 }
 
-TEST_CASE("every optimiser has a name, with its source's numbers, and an unknown name is an error") {
+TEST_CASE("a name of an optimiser gives the numbers of its source, and an unknown name is an error") {
   for (const std::string& name : optimiser_names()) {
     CHECK_NOTHROW(check_optimiser(named_optimiser(name).optimiser));
     CHECK(named_optimiser(name).learning_rate > 0);

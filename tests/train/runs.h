@@ -1,5 +1,5 @@
 #pragma once
-// The tensors that a training changes, their comparison, and steps beside those of PyTorch.
+// The tensors that a training changes, the losses of 100 steps beside PyTorch's, and runs that stop.
 
 #include <cmath>
 #include <stdexcept>
@@ -22,8 +22,8 @@ inline std::vector<Values> everything(Plan& plan) {
   return all;
 }
 
-/// Trains a plan of a loss for 100 steps on the ten batches of a golden file, whose inputs are "labels" and `samples`,
-/// from its parameters. Returns the largest difference of a step's loss from that of PyTorch.
+/// Trains a plan for 100 steps, from the parameters in a golden file and on its ten batches of "labels" and `samples`.
+/// Returns the largest difference of a step's loss from that of PyTorch.
 inline double worst_loss(Plan& plan, const TensorFile& golden, const char* samples, const Values& wanted,
                          const Schedule& rate) {
   for (const std::string& name : plan.parameter_names()) write(plan, plan.parameter(name), golden.at(name).values);
@@ -52,7 +52,7 @@ struct Interrupted : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A callback that lets so many batches pass, and throws once.
+/// A callback that lets `batches` batches pass, throws after the next one, and then never again.
 inline auto stop_after(int batches) {
   return [left = batches](const Progress&) mutable {
     if (left-- == 0) throw Interrupted("stopped");

@@ -1,4 +1,4 @@
-// Plans that share the parameters and state of another.
+// Plans that share the parameters and state of another plan.
 
 #include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"

@@ -9,7 +9,7 @@
 
 using namespace lamina::test;
 
-TEST_CASE("an epoch is its batches by hand: forward, backward, an update, the short last batch with its own mean") {
+TEST_CASE("an epoch is its batches by hand: forward, backward, update, and a short last batch has its own mean") {
   for (const auto& backend : tested_backends()) {
     Device& device = backend->device();
     const auto source = digits(20, 1), unseen = digits(11, 2);
@@ -127,7 +127,7 @@ TEST_CASE("without a checkpoint a schedule is asked for the updates of the run o
   CHECK_THROWS_AS(trainer.train(2), Interrupted);
 }
 
-TEST_CASE("a validation that is not a number does not make the next one so") {
+TEST_CASE("after a validation loss of NaN the next validation is right again") {
   for (const auto& backend : tested_backends()) {
     const auto source = digits(16, 1), unseen = digits(10, 2);
     Plan* plan = nullptr;

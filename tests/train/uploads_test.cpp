@@ -71,7 +71,7 @@ class LateDevice final : public Device {
   HostDevice memory_{1};
 };
 
-/// The numbers of a batch, which follow from its number.
+/// The values of a batch. No two batches share a value.
 std::vector<float> numbered(int batch, std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(32 * batch) + static_cast<float>(i);
@@ -142,7 +142,7 @@ TEST_CASE("without staging memory, or to a tensor with a pitch, batches are uplo
   CHECK(late.waiting_uploads > 0);
 }
 
-TEST_CASE("the bytes of a tensor are written for a dense one only, of its number of values") {
+TEST_CASE("write_elements() takes only a dense tensor, and as many values as it has") {
   std::vector<float> host(12);
   const Tensor dense{host.data(), {1, 3, 2, 2}, DType::f32, Layout::nhwc, 3};
   std::vector<float> bytes(12);

@@ -50,7 +50,7 @@ TEST_CASE("a workload on real files takes its vocabulary and its samples from th
   CHECK_THROWS_AS(workload("mnist_mlq"), UsageError);
 }
 
-TEST_CASE("a share above 1 draws more to train on, and no more to validate on") {
+TEST_CASE("a share above 1 gives more samples for training, but not for validation") {
   const PreparedWorkload ready = prepare(workload("imdb_fasttext"), {.share = 1.5, .width_divisor = 50});
   CHECK(ready.training->count() == 37500);
   CHECK(ready.validation->count() == 25000);
