@@ -18,7 +18,7 @@ std::function<double(int)> always(double seconds) {
   return [=](int) { return seconds; };
 }
 
-/// Times that are below `seconds` by a thousandth in `rounds` of the counted rounds, and above in the others.
+/// Times that are below `seconds` by a thousandth in the first `rounds` counted rounds, and above it in the others.
 std::function<double(int)> faster_in(int rounds, double seconds) {
   return [=](int run) { return seconds * (run >= 1 && run <= rounds ? 0.999 : 1.001); };
 }
@@ -35,7 +35,7 @@ struct Memory : GuardedBlock {
   std::size_t bytes;
 };
 
-/// The algorithms that were picked for `plain`, with all passes open.
+/// The algorithms that a measurement picks for `plain`.
 Algorithms taken_by(RaceBackend& backend, const Choice& choice = {.measure = true}, std::size_t bytes = 1 << 16) {
   const Memory buffer(bytes);
   const Choice measured =
@@ -60,7 +60,7 @@ Rounds rounds(const std::function<double(int)>& seconds) {
 
 }  // namespace
 
-/// The number of rounds without a choice of rules.
+/// The number of rounds under the default rules.
 const int all_rounds = static_cast<int>(RaceRules().rounds);
 
 TEST_CASE("a slow first algorithm is replaced by a fast second one, in every pass") {
@@ -184,7 +184,7 @@ TEST_CASE("a choice that leaves nothing open is answered without memory, device 
   CHECK(backend.runs() + alone.runs() == 0);
 }
 
-TEST_CASE("a clearly slower algorithm stops, but not a short one, and never the rule's pick") {
+TEST_CASE("an algorithm that is clearly slower in its first run stops, except a brief one and the rule's pick") {
   const Choice forward = {.algorithm = {"", "rule", "rule"}, .measure = true};
   RaceBackend backend({{"rule", always(0.3)}, {"fast", always(0.05)}, {"hopeless", always(1.3)}});
   CHECK(taken_by(backend, forward)[0] == "fast");
@@ -234,7 +234,7 @@ TEST_CASE("the operands of a folded batch norm are bound while it is measured, a
   CHECK(looks >= static_cast<int>(seen.candidates.size()));
 }
 
-TEST_CASE("results of four runs are looked at, even where a first run is long by chance, and of each long run") {
+TEST_CASE("four brief runs are inspected, even if the first is long by chance, and so is every long run") {
   const double brief = 1e-5, lengthy = 1.0;
   int looked = 0;
   const auto time = [&](double seconds) {

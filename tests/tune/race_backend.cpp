@@ -43,7 +43,7 @@ Lowered::Step RaceBackend::step_of(const Way& way, const Spec& spec, Pass pass) 
         if (pass == Pass::forward && way.prepared_bytes > 0)
           expect(std::strcmp(static_cast<const char*>(args.prepared), way.name.c_str()) == 0, "prepared by another");
         if (pass != Pass::forward) expect(holds_numbers(args.dy), "dy holds no numbers");
-        expect(static_cast<bool>(args.dx.at(0)) == wants_dx, "dx is there, or not");
+        expect(static_cast<bool>(args.dx.at(0)) == wants_dx, "dx is missing, or not wanted");
         expect(reinterpret_cast<std::uintptr_t>(args.workspace) % 256 == 0, "the workspace is not aligned");
         std::memset(args.workspace, 0xFF, way.workspace_bytes);
       },

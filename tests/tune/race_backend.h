@@ -22,7 +22,7 @@ struct Way {
   double launch_seconds = 0;       ///< the host's time, before the device can begin
 };
 
-/// Has convolutions by these ways in every pass. Every other op is "direct" and computes nothing.
+/// Has these algorithms in every pass of a convolution. Every other op has only "direct", which computes nothing.
 class RaceBackend final : public Backend {
  public:
   explicit RaceBackend(std::vector<Way> ways) : ways_(std::move(ways)) {}

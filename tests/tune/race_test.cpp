@@ -29,7 +29,7 @@ std::vector<std::size_t> rounds_of(const std::vector<Raced>& raced) {
 
 }  // namespace
 
-TEST_CASE("a candidate that is clearly slower leaves a race after three rounds, the first one never") {
+TEST_CASE("a candidate that is clearly slower leaves a race after three rounds, except the first candidate") {
   const std::vector<Raced> raced = race_of({every_run(2.5e-3), every_run(1e-3), every_run(1.9e-3), every_run(2.1e-3)});
   CHECK(rounds_of(raced) == std::vector<std::size_t>{9, 9, 9, 3});
   CHECK(raced[2].finished);

@@ -74,7 +74,7 @@ TEST_CASE("an interval holds the true median as often as the binomial distributi
   }
 }
 
-TEST_CASE("a ratio's interval holds the true one as often, however the rounds drift") {
+TEST_CASE("the interval of a ratio holds the true ratio as often as computed, however the rounds drift") {
   constexpr std::size_t rounds = 9;
   constexpr double coverage = 1 - 20.0 / 512;  // ranks 2 and 8 of 9
   std::mt19937_64 engine(12);
