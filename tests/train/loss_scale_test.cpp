@@ -181,7 +181,7 @@ TEST_CASE("a training in f16 that skips every update ends once its loss scale is
   CHECK(std::isfinite(trainer.train(1)[0].training.loss));
   CHECK_THROWS_WITH(trainer.train(100), ContainsSubstring("every update is skipped"));
   CHECK(plan->loss_scale().scale == 0x1p-126F);
-  CHECK(trainer.epochs().size() < 30);  // the scale is least after 142 updates; an epoch has 8, and a GPU checks at its end
+  CHECK(trainer.epochs().size() < 30);  // 142 updates to the least scale, 8 an epoch; a GPU checks at its end
 }
 
 TEST_CASE("an impossible loss scale is refused, and the error says why") {
