@@ -11,7 +11,7 @@ using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 using namespace lamina::test;
 
-TEST_CASE("the devices are a table, measured, with what is missing below it") {
+TEST_CASE("devices prints a table with measured rates, and below the table what is missing") {
   const std::string said = said_by("devices"), why = lamina::why_no_gpu();
   REQUIRE_THAT(said, ContainsSubstring("copy GB/s") && ContainsSubstring("\nprocessor"));
   REQUIRE_THAT(said, ContainsSubstring("\nUnits of processor: ") &&

@@ -153,7 +153,7 @@ TEST_CASE("a sample has the state that its device reported when it had ended") {
   for (const Sample& sample : network->pass()) CHECK(sample.state.sm_mhz == 1700.0);
 }
 
-TEST_CASE("if samples differ, their launches count as included, and every reason for a low clock is named once") {
+TEST_CASE("launches count as included if any sample includes them, and every reason for a low clock is named once") {
   Sample hidden, included;
   hidden.launches = Launches::hidden;
   hidden.state.throttled = "power cap";

@@ -196,7 +196,7 @@ TEST_CASE("no peak is measured beside a pass on a GPU, or on a backend whose uni
   CHECK(session.peaks.of("cuda", DType::f32).flops_per_second == 1e9);  // measured once
 }
 
-TEST_CASE("the first guess of the time takes the rows of each backend at half of the backend's peak") {
+TEST_CASE("the first guess of the time assumes that each row runs at half of its backend's peak") {
   Session session;
   std::vector<Row> rows;
   for (const char* backend : {"eigen", "cuda-host"})

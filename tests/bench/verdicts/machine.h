@@ -35,7 +35,7 @@ int of_100(const Holds& holds) {
   return found;
 }
 
-/// The row of that name, and of that first side where it is given.
+/// The row of this name and, unless `first` is empty, of this first side.
 inline const ComparedRow& row_of(const Comparison& comparison, const std::string& name, const std::string& first = {}) {
   for (const ComparedRow& row : comparison.rows)
     if (row.name == name && (first.empty() || row.first == first)) return row;
