@@ -148,7 +148,7 @@ TEST_CASE("cudnn: an answer's status is not explained by the last error, which i
   CHECK_THROWS_WITH(forward_of(on, {}), ContainsSubstring("fft: CUDNN_STATUS_NOT_SUPPORTED (3000): stale"));
 }
 
-TEST_CASE("cudnn: strict math is FMA from 8 on, never an answer that lets TF32 in") {
+TEST_CASE("cudnn: from cuDNN 8 on strict math is FMA, and an answer that allows TF32 is never taken") {
   CHECK(math_of(*std::make_unique<FakeBackend>(91900), {}) == "3");
   CHECK(math_of(*std::make_unique<FakeBackend>(8907), {}) == "3");
   CHECK(math_of(*std::make_unique<FakeBackend>(7605), {}) == "0");

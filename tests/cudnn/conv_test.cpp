@@ -48,7 +48,7 @@ TEST_CASE("cudnn: gradients are added with beta 1, in f64 by factors of f64") {
   CHECK(unit.run(Pass::forward)[0].find(", 0, f64") != std::string::npos);
 }
 
-TEST_CASE("cudnn: by rule bias and ReLU are two calls after the convolution's, by name all are one") {
+TEST_CASE("cudnn: by rule a convolution, bias and ReLU are three calls, and by a fused name one call") {
   FakeBackend on;
   const Spec spec = spec_of(on, with_relu);
   BoundUnit by_rule(on, spec);

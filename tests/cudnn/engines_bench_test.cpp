@@ -40,7 +40,7 @@ constexpr double most_seconds = 60;
 
 }  // namespace
 
-TEST_CASE("engines of all convolutions of the ten networks are there in seconds, strict ones without tensor cores") {
+TEST_CASE("engines of all convolutions of the ten networks are listed in seconds, strict ones without tensor cores") {
   const Folder folder;
   const std::string out = folder.file("engines.json");
   double least = std::numeric_limits<double>::infinity();

@@ -116,7 +116,7 @@ TEST_CASE("each call that fails ends in a DeviceError that names it, and leaves 
   }
 }
 
-TEST_CASE("heuristics that cannot do a convolution propose nothing, which is an answer") {
+TEST_CASE("heuristics that cannot do a convolution propose nothing, which is no error") {
   const int mode = GENERATE(mode_a, mode_fallback);
   const Api api = test::fake_graph_api();
   fake_graph().refused_mode = mode;
@@ -170,7 +170,7 @@ TEST_CASE("a cuDNN of a directory is opened to be asked, and closed with its own
   CHECK(mapped_directories().empty());
 }
 
-TEST_CASE("a cuDNN whose parts come from two directories answers nothing, at each call anew") {
+TEST_CASE("a cuDNN whose parts come from two directories is refused at each call") {
   const std::string folder = std::filesystem::canonical(LAMINA_TEST_FAKES "/graph").string();
   const std::string elsewhere = std::filesystem::canonical(LAMINA_TEST_FAKES "/elsewhere").string();
   const CudnnEngines cudnn(folder, "{}");

@@ -126,7 +126,8 @@ TEST_CASE(
   CHECK_THROWS_AS(taken(on, spec, {.algorithm = {"", "", "engine:30+fused"}}), UsageError);
 }
 
-TEST_CASE("cudnn-graph: a norm whose addend's gradient is added to old contents takes it from the masked dy") {
+TEST_CASE(
+    "cudnn-graph: a norm whose addend's gradient is added to old contents computes that gradient from the masked dy") {
   const Case norm = {"", BatchNorm{}, {{3, 4, 3, 2}}, {{Add{}}, {Relu{}}}};
   GraphBackend on;
   Spec spec = spec_of(on, norm, {.dtype = DType::f32, .layout = Layout::nhwc});
@@ -266,7 +267,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("cudnn-graph: the call of an engine that fails ends in cuDNN's last message, and others go on") {
+TEST_CASE("cudnn-graph: the error of an engine that fails ends in cuDNN's last message, and other engines go on") {
   GraphBackend on;
   Graph graph("one");
   relu(graph.input({2, 3, 8, 8}));

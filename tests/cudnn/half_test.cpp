@@ -132,7 +132,7 @@ TEST_CASE("cudnn: a ReLU after a convolution on halves is computed with the bias
   CHECK_THAT(unit.run(Pass::backward_data).at(0), ContainsSubstring("scratch"));
 }
 
-TEST_CASE("cudnn: halves start from tensor cores, and take the math of the answer") {
+TEST_CASE("cudnn: a convolution on halves takes the math of the library's answer, and tensor cores without one") {
   FakeBackend on;
   const Case c = {"", Conv{.channels = 2, .kernel = 1}, {{1, 8, 2, 2}}};
   for (const int math : {cudnn::math_type::tensor_op, cudnn::math_type::standard, cudnn::math_type::fma}) {

@@ -94,7 +94,7 @@ TEST_CASE("cudnn: a GRU's n has a bias of x and one of h, and its other biases o
   const CallTexts work = work_of(unit.run(Pass::forward));
   CHECK(work[0].starts_with("RNNForward(handle, RNNDescriptor_v8 3 3 2 0 0 0 0 3 4 3 3 1 "));
   CHECK(on.log.calls == copies(3, 48) + copies(3, 36) + copies(4, 12) + CallTexts{"to rows", "from rows"});
-  const std::size_t places[] = {8, 9, 10, 13, 11, 12};  // biases of r, z, n; m; those of r and z beside h
+  const std::size_t places[] = {8, 9, 10, 13, 11, 12};  // of x: r, z, n; of h: n (m), then r, z
   for (std::size_t gate = 0; gate < 6; ++gate) CHECK(weight(unit, places[gate], 0) == (gate < 4 ? bias[3 * gate] : 0));
 }
 

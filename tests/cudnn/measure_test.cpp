@@ -104,7 +104,7 @@ TEST_CASE("cudnn: measuring names the fastest of each pass, in the memory that i
   CHECK(on.log.device.allocations == 0);
 }
 
-TEST_CASE("cudnn: one slow round of the fastest algorithm does not lose it the race") {
+TEST_CASE("cudnn: the fastest algorithm wins the race in spite of one slow round") {
   MeasuringBackend on;
   on.fake.answers[Pass::forward] = {result(0), result(1)};
   for (int other = 2; other < 8; ++other) on.fake.workspace_status[other] = 3000;
@@ -115,7 +115,7 @@ TEST_CASE("cudnn: one slow round of the fastest algorithm does not lose it the r
   CHECK(on.seen.at(0).picked.ties.empty());
 }
 
-TEST_CASE("cudnn: an algorithm that refuses or fails while it runs is out, be it the rule's, and the race goes on") {
+TEST_CASE("cudnn: a race goes on without an algorithm that refuses or fails while it runs, even the rule's pick") {
   for (const cudnn::Status status : {4004, 3000, 5000}) {
     MeasuringBackend on;
     on.fake.fail_status = status;
@@ -148,7 +148,7 @@ TEST_CASE("cudnn: an algorithm that fails with the device ends the race") {
   CHECK_THROWS_MATCHES(measured(on, spec), DeviceError, Says("the device is lost"));
 }
 
-TEST_CASE("cudnn: the later passes run a forward algorithm that can") {
+TEST_CASE("cudnn: races of later passes run a forward algorithm that does not fail") {
   MeasuringBackend on;
   on.fake.fail_status = 4004;
   on.fake.fail_call_of = "ConvolutionForward";
@@ -210,7 +210,7 @@ TEST_CASE("cudnn: if the library refuses every fused call, the race is among alg
   }
 }
 
-TEST_CASE("cudnn: what was measured is kept in the choice cache, and measured no more by the same version") {
+TEST_CASE("cudnn: what was measured is kept in the choice cache, and the same version does not measure it again") {
   const Folder folder;
   const std::string file = (folder / "choices.json").string();
   const auto of_case = [](MeasuringBackend& on) { return measured(on, spec_of(on, measured_case)); };

@@ -5,8 +5,9 @@
 //     alexnet conv2 forward bf16 nhwc 1f0c..: 4tc 7tc~ |2tc!
 //
 // The number is the hash of the graph's line. Letters are notes, as `lamina_bench engines` has them; a bar begins the
-// fallback list; ! does not finalise, ~ was not tried, x3 three configurations that are alike in all that. All
-// proposals of precompiled engines are built, and the first COMPILED of those that are compiled at run time.
+// fallback list. "!" means that the plan does not finalise, "~" that it was not tried, and "x3" that three such entries
+// follow each other. All proposals of precompiled engines are tried, but only the first COMPILED of the engines that
+// are compiled at run time.
 
 #include <cstdio>
 #include <exception>
