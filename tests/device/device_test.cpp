@@ -116,7 +116,7 @@ TEST_CASE("bytes go to the device, are filled and come back") {
   CHECK(std::string(text) == "xxxina!");
 }
 
-TEST_CASE("the host says what it is, times and refuses to record") {
+TEST_CASE("the host describes itself, times work, and refuses to record it") {
   HostDevice one(1), two(2);
   CHECK_THAT(one.describe(), Catch::Matchers::EndsWith(", 1 thread"));
   CHECK_THAT(two.describe(), Catch::Matchers::EndsWith(", 2 threads"));
