@@ -106,7 +106,7 @@ Graph small(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a product guarantees what its sums come near") {
+TEST_CASE("a product guarantees a bound that its sums come near") {
   const Conv one_by_one{.channels = 1, .kernel = 1, .bias = false};
   const std::vector<Long> all = {
       {{"", one_by_one, {{1, 4015, 1, 1}}}, 0, false, 1},

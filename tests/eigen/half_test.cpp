@@ -19,7 +19,7 @@ TEST_CASE("halves are widened exactly and numbers of f32 are rounded once, with 
 }
 
 TEST_CASE("Winograd's algorithms on bf16 have the bits of f32, rounded once, with every instruction set") {
-  // Rows with and without whole squares of channels by columns, of 4, 8 and 16 lanes.
+  // Rows of pixels that do and do not have whole squares of channels by columns, for vectors of 4, 8 and 16 lanes.
   const std::vector<Case> cases = {
       {"", Conv{.channels = 37, .kernel = 3, .pad = 1}, {{3, 21, 9, 35}}, {{Relu{}}}},
       {"", Conv{.channels = 32, .kernel = 3, .groups = 2}, {{2, 32, 7, 21}}},
