@@ -37,7 +37,7 @@ class Steps(unittest.TestCase):
                      "f32 and TF32", "resnet50 beside PyTorch, bf16", "passes, cudnn bf16 nhwc", "passes, cuda f32",
                      "passes, cudnn f32", "passes, cudnn TF32", "vgg16 beside", "ledger of resnet50, cudnn", "Nsight"):
             self.assertIn(item, "\n".join(step.name for step in found))
-        # What is timed begins after all that is not, in the order of its value.
+        # Timed steps begin after all other steps, in the order of their value.
         timed = [step.name for step in found[1 + max(i for i, step in enumerate(found) if step.lane):]]
         self.assertRegex(str(timed), "resnet50.*resnet50.*passes.*alexnet.*ledger")
 
