@@ -224,7 +224,7 @@ TEST_CASE("bytes follow the element type") {
   CHECK(cost(Embedding{50, 3}, {{2, 1, 4, 1}}, Pass::forward, DType::bf16).bytes == 4 * 8 + 4 * 24 + 2 * 24);
 }
 
-TEST_CASE("cost refuses what inference refuses") {
+TEST_CASE("cost() refuses the shapes that infer() refuses") {
   CHECK_THROWS_AS(cost(Add{}, {{1, 1, 1, 1}}, Pass::forward), ShapeError);
   CHECK_THROWS_AS(multiply_adds(Conv{.channels = 1, .kernel = 3}, {{1, 1, 1, 1}}), ShapeError);
 }
