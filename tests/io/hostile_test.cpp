@@ -136,7 +136,7 @@ std::vector<Hostile> hostile_files() {
 
 }  // namespace
 
-TEST_CASE("a header beyond the file may be truncated, and a header that is too long is reported as that") {
+TEST_CASE("a header beyond the file may mean truncation, and a header that is too long is reported as such") {
   const Folder folder;
   const auto file = folder / "net.safetensors";
   const std::uint64_t longest = 100'000'000;
