@@ -59,7 +59,7 @@ struct ConvProblem {
   }
 };
 
-// The checks take a tile and a number of ranges, of which 0 is the algorithm's rule.
+// The checks take a tile and a number of ranges. 0 ranges mean that the algorithm's rule decides.
 
 template <class Launchers, class T>
 void check_forward(const ConvProblem<T>& c, ConvTile tile, bool adds, bool relu, int ranges = 0) {

@@ -202,7 +202,8 @@ TEST_CASE("sums are cut into ranges where that fills the multiprocessors of a la
   CHECK(cut(512, 4224, 100000) == 1);  // 132 blocks
   CHECK(cut(128, 128, 100000) == 132);
   CHECK(cut(128, 128, 512 * 100) == 100);
-  // The parts of a launch: blocks of the deepest come first, and other ranges are about as long as theirs.
+  // The parts of a launch: the deepest part comes first, and the ranges of the other parts are about as long as its
+  // ranges.
   CHECK(ranges_of(400, 400, 5) == 5);
   CHECK(ranges_of(200, 400, 5) == 3);
   CHECK(ranges_of(0, 400, 5) == 1);
