@@ -129,7 +129,7 @@ void check(const std::string& text, std::string expected, With with) {
 
 }  // namespace
 
-TEST_CASE("each model of onnx_models.txt becomes what is said there, or is refused as it is said") {
+TEST_CASE("each model of onnx_models.txt is read or refused as the file says") {
   std::ifstream file(data("onnx_models.txt"));
   std::string line, what, model;
   bool is_told = true;  // whether the model has been used
