@@ -56,7 +56,7 @@ std::vector<Case> products() {
   return all;
 }
 
-/// Sums of two and of three. In training the functions are those whose gradient is from y.
+/// Sums of two and of three. In training the functions are those whose gradient is computed from y.
 std::vector<Case> sums(const Shape& of_two) {
   std::vector<Case> all;
   for (const Op& function : functions)

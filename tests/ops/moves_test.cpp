@@ -75,7 +75,7 @@ TEST_CASE("a reorder that only groups axes anew may work in place") {
   CHECK((unit.y_may_alias_x[0] && unit.dx_is_dy[0]));
 }
 
-TEST_CASE("a pad of infinity stays outside of the image, and a NaN in its place") {
+TEST_CASE("a pad of infinity changes no element of the image, and a NaN stays in its place") {
   const double infinity = std::numeric_limits<double>::infinity();
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Case c{"", Pad{.before = {0, 1}, .after = {0, 1}, .value = -infinity}, {{1, 1, 1, 2}}, {}, Mode::inference};

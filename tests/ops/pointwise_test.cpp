@@ -154,7 +154,7 @@ TEST_CASE("functions of exponentials and their gradients are exact to a few roun
     Op op;
     Number (*y)(Number x);
     Number (*slope)(Number x);
-    bool relative;         // whether y errs by a part of itself; otherwise by a part of x
+    bool relative;         // whether the error is relative to y; otherwise to x
     double roundings = 9;  // of y
   };
   static constexpr auto logistic = [](Number x) { return 1 / (1 + std::exp(-x)); };

@@ -91,7 +91,7 @@ TEST_CASE("a GRU's z divides h between n and h of the step before, by hand") {
   check_example(c, feed, {{0.25}, {{0.25 * 0.75, 0.5 * 0.9375}}});
 }
 
-TEST_CASE("a GRU's r multiplies what h makes with its bias, by hand") {
+TEST_CASE("a GRU's r multiplies the product with h and its bias, by hand") {
   // x is 0, r = z = 1/2: n1 = tanh(1 + 2 / 2), h1 = n1 / 2, n2 = tanh(1 + (3 h1 + 2) / 2), h2 = n2 / 2 + h1 / 2.
   const double h1 = std::tanh(2.0) / 2, n2 = std::tanh(1 + (3 * h1 + 2) / 2);
   const Feed feed{{{0, 0}}, {{5, 6, 7}, {0, 0, 3}, {0, 0, 1, 2}}, {}, {0, 0}};
