@@ -18,7 +18,7 @@ std::shared_ptr<Backend> make_backend_here() { return make_or_skip(tested_backen
 
 }  // namespace
 
-TEST_CASE("a plan outlives the last pointer to its backend, and takes the backend with it") {
+TEST_CASE("a plan outlives the last pointer to its backend, and the last plan destroys the backend") {
   const Graph graph = owned_net();
   std::shared_ptr<Backend> backend = make_backend_here();
   const std::weak_ptr<Backend> seen = backend;
