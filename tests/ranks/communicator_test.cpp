@@ -41,7 +41,7 @@ TEST_CASE("a sum has the same bits on every rank and on every run") {
   }
 }
 
-TEST_CASE("after finish() it is known when its sums ran, and nothing else is among them") {
+TEST_CASE("after finish() the times of its sums are known, and no other sums are among them") {
   HostDevice device(1);
   std::vector<double> numbers(300000);
   for (const std::int64_t count : {std::int64_t{300000}, std::int64_t{7}}) {

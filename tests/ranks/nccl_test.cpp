@@ -109,7 +109,7 @@ TEST_CASE("a rank alone opens NCCL once, sums on the queue after the device's wo
   CHECK(fake.log == Log{"id", "rank 0 of 1", "sum 5 of type 8", "sum 7 of type 7", "lead", "destroy"});
 }
 
-TEST_CASE("another rank has the first one's id, and whatever is not in a device's memory goes over the host") {
+TEST_CASE("another rank gets the first rank's id, and data outside a device's memory is summed by way of the host") {
   Gpu gpu;
   float number = 1;
   std::vector<double> numbers{3};
@@ -123,7 +123,7 @@ TEST_CASE("another rank has the first one's id, and whatever is not in a device'
   CHECK(fake.log == Log{"rank 1 of 2", "sum 1 of type 7", "destroy"});
 }
 
-TEST_CASE("an error that comes later, and a rank that hangs, abort what waits on the device and end all ranks") {
+TEST_CASE("a later error, or a rank that hangs, aborts what waits on the device and ends all ranks") {
   for (const bool hangs : {true, false}) {
     Gpu gpu;
     float number = 1;
