@@ -29,7 +29,7 @@ std::vector<std::shared_ptr<Backend>> tested_backends();
 /// once per backend.
 Backend& backend();
 
-/// The same on one thread, for differences: their thousands of passes are too small to divide.
+/// The backend under test on one thread, for finite differences: their thousands of passes are too small to divide.
 Backend& one_thread();
 
 /// Eigen. In f64 with its `direct` algorithms it is the oracle. Hand examples and differences check it.

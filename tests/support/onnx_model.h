@@ -23,8 +23,8 @@ using Writer = protozero::pbf_writer;
 ///   w[1, 1] @ (data.bin, 4, 4)       numbers in another file: at which byte, how many bytes
 ///   ~u[2, 3]                         what the file states of a value
 ///   a, b = Split<axis=1>(x, s) "cut" a node with its name; mine/Split is of the domain "mine"
-///   return a, b                      the outputs; else the first one of the last node
-///   opset 12                         else 17
+///   return a, b                      the outputs; without it, the first output of the last node
+///   opset 12                         the opset; without it, 17
 ///   producer pytorch                 the program that wrote the file
 ///   says PARAMETER w, b              a role of tensors, as PyTorch's new exporter says it
 ///   folded w v, g                    the tensors v and g, from which the exporter computed w

@@ -190,7 +190,7 @@ TEST_CASE("differences begin with the parameters that they are given, in every p
   const double one = of_weight(1), three = of_weight(3);
   REQUIRE(one != 0);
   CHECK(three == Approx(3 * one));
-  CHECK(plans == 4);  // each of two checks makes the plan, and one that shows its kinks
+  CHECK(plans == 4);  // each of two checks makes two plans: one of them finds kinks
   CHECK(said.size() == 8);
   CHECK(said.back() == "[2/2] conv.weight");
 }

@@ -7,7 +7,7 @@
 
 namespace lamina::test {
 
-/// An op of one input, which may not fit this shape; and one that takes a part of a value of this shape.
+/// An op of one input, which may not fit this shape, and a slice of a value of this shape.
 Op random_op(Dice&, const Shape&);
 Slice random_slice(Dice&, Shape);
 
