@@ -137,8 +137,8 @@ class File:
         return math.prod(self.extents.get(value, []))
 
     def is_step(self, node):
-        """Whether a Gather takes some of many steps, which is refused. It may take a part of the channels, which is
-        read: along axis 1, or one of three or fewer parts, as in qkv.unbind(0)."""
+        """Whether a Gather takes some of many steps, which is refused. A Gather of a part of the channels is read:
+        along axis 1, or of one of three or fewer parts, as in qkv.unbind(0)."""
         axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
         return (self.count(node.input[0]) != self.count(node.output[0]) and axis != 1
                 and self.extents[node.input[0]][axis] > 3)
@@ -157,7 +157,7 @@ class File:
 
 
 def fit(a, b):
-    """Whether two shapes join: equal images (the first axis), and every other extent equal, or 1 in one of them."""
+    """Whether two shapes join: the first extents are equal, and the others are equal or 1 in one of them."""
     return (len(a) == len(b) and a[0] == b[0] and all(m == n or 1 in (m, n) for m, n in zip(a, b)))
 
 
