@@ -151,7 +151,8 @@ void NodeContext::weights(Value value, std::string_view parameter, Extents exten
 
 bool NodeContext::learns(const Constant& constant, const DynamicValue& x) const {
   return constant.origin == Origin::parameter && is_floating(x.type) &&
-         (origins_are_stated() || importer_->has_parameters(x.value.id()));
+         (origins_are_stated() || importer_->kinds_.is_given(constant.source) ||
+          importer_->has_parameters(x.value.id()));
 }
 
 void NodeContext::note(std::string_view initializer, bool trains) {

@@ -85,8 +85,8 @@ class NodeContext : public Attributes {
   /// both are one parameter of the model. It is fixed if it has no source or does not train.
   void weights(Value, std::string_view parameter, Extents, std::vector<double>, ElementType, const WeightSource&);
   std::string_view input_name(std::size_t input) const { return node().inputs[input]; }
-  /// Whether the constant of a node's arithmetic trains. If the file does not state its parameters, a constant in a
-  /// file of PyTorch trains only if x depends on other parameters.
+  /// Whether the constant of a node's arithmetic trains. If neither the file nor OnnxOptions::trains says so, a
+  /// constant in a file of PyTorch trains only if x depends on other parameters.
   bool learns(const Constant&, const DynamicValue& x) const;
   /// Notes an initializer that trains without the file saying so, or that may be a parameter and does not train.
   void note(std::string_view initializer, bool trains);

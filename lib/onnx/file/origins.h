@@ -21,6 +21,7 @@ class Origins {
   std::string_view source_of(std::string_view initializer) const;
   /// Whether the file states its parameters, as PyTorch's exporter with dynamo=True does.
   bool are_stated() const { return !stated_.empty(); }
+  bool is_given(std::string_view initializer) const { return given_.contains(initializer); }
 
  private:
   Origin by_file(std::string_view initializer) const;
