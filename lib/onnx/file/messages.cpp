@@ -36,9 +36,6 @@ struct TooMany {
   std::string why;
 };
 
-/// Limit on the bytes of a message's structs. Those of a real message take its length or less.
-std::size_t room(std::string_view text, std::size_t more) { return 8 * text.size() + more; }
-
 /// A field of a message: its tag, the function for each occurrence, and the vector of a repeated field.
 template <class Take, class Elements = std::vector<char>>
 struct Field {
@@ -104,6 +101,18 @@ class Decoder {
                  }};
   }
 
+  /// A field that is a message. Its last occurrence counts.
+  template <class Message>
+  auto message(std::uint32_t number, std::optional<Message>& target) {
+    return Field{bytes(number), [this, &target](Reader& its) { fill(its.get_message(), target.emplace()); }};
+  }
+
+  template <class Message>
+  auto messages(std::uint32_t number, std::vector<Message>& all) {
+    const auto take = [this, &all](Reader& its) { fill(its.get_message(), all.emplace_back()); };
+    return Field<decltype(take), std::vector<Message>>{bytes(number), take, &all};
+  }
+
   /// An entry of external_data or metadata_props: a key and its value.
   std::pair<std::string_view, std::string_view> entry_of(const Reader& reader) {
     std::string_view key, value;
@@ -121,8 +130,7 @@ class Decoder {
  public:
   explicit Decoder(std::size_t most_bytes) : most_bytes_(most_bytes), left_(most_bytes) {}
 
-  TensorMessage tensor_of(const Reader& reader) {
-    TensorMessage tensor;
+  void fill(const Reader& reader, TensorMessage& tensor) {
     const auto external = [&](Reader& its) {
       const auto [key, value] = entry_of(its.get_message());
       if (key == "location") tensor.location = value;
@@ -139,7 +147,6 @@ class Decoder {
            packed(11, numbers, &Reader::get_packed_uint64), one(bytes(8), tensor.name, view),
            one(bytes(9), tensor.raw, view), Field{bytes(13), external},
            one(varint(14), tensor.external, [](Reader& its) { return its.get_int32() == 1; }));
-    return tensor;
   }
 
   AttributeMessage attribute_of(std::string_view body) {
@@ -148,87 +155,66 @@ class Decoder {
     return attribute;
   }
 
-  NodeMessage node_of(const Reader& reader) {
-    NodeMessage node;
+  void fill(const Reader& reader, NodeMessage& node) {
     const auto attribute = [&](Reader& its) { return attribute_of(view(its)); };
     decode(reader, many(bytes(1), node.inputs, view), many(bytes(2), node.outputs, view),
            one(bytes(3), node.name, view), one(bytes(4), node.op_type, view),
            many(bytes(5), node.attributes, attribute), one(bytes(7), node.domain, view),
            metadata(9, "pkg.torch.onnx.fx_node", node.traced));
-    return node;
   }
 
-  DimMessage dim_of(const Reader& reader) {
-    DimMessage dim;
+  void fill(const Reader& reader, DimMessage& dim) {
     decode(reader, one(varint(1), dim.value, &Reader::get_int64), one(bytes(2), dim.param, view));
-    return dim;
   }
 
-  std::vector<DimMessage> shape_of(const Reader& reader) {
-    std::vector<DimMessage> dims;
-    decode(reader, many(bytes(1), dims, [&](Reader& its) { return dim_of(its.get_message()); }));
-    return dims;
-  }
+  void fill(const Reader& reader, std::vector<DimMessage>& dims) { decode(reader, messages(1, dims)); }
 
-  ValueMessage value_of(const Reader& reader) {
-    ValueMessage value;
-    const auto shape = [&](Reader& its) { return shape_of(its.get_message()); };
+  void fill(const Reader& reader, ValueMessage& value) {
     const auto tensor = [&](Reader& its) {
-      decode(its.get_message(), one(varint(1), value.type, &Reader::get_int32), one(bytes(2), value.shape, shape));
+      decode(its.get_message(), one(varint(1), value.type, &Reader::get_int32), message(2, value.shape));
     };
     const auto type = [&](Reader& its) { decode(its.get_message(), Field{bytes(1), tensor}); };
     decode(reader, one(bytes(1), value.name, view), Field{bytes(2), type},
            metadata(4, "pkg.onnxscript.optimizer.folded_from", value.folded_from));
-    return value;
   }
 
-  GraphMessage graph_of(const Reader& reader) {
-    GraphMessage graph;
-    const auto node = [&](Reader& its) { return node_of(its.get_message()); };
-    const auto tensor = [&](Reader& its) { return tensor_of(its.get_message()); };
-    const auto value = [&](Reader& its) { return value_of(its.get_message()); };
+  void fill(const Reader& reader, GraphMessage& graph) {
     const auto sparse = [](Reader& its) { return its.skip(), true; };
-    decode(reader, many(bytes(1), graph.nodes, node), many(bytes(5), graph.initializers, tensor),
-           many(bytes(11), graph.inputs, value), many(bytes(12), graph.outputs, value),
-           many(bytes(13), graph.values, value), one(bytes(15), graph.sparse, sparse),
+    decode(reader, messages(1, graph.nodes), messages(5, graph.initializers), messages(11, graph.inputs),
+           messages(12, graph.outputs), messages(13, graph.values), one(bytes(15), graph.sparse, sparse),
            metadata(16, "pkg.torch.export.ExportedProgram.graph_signature", graph.signature));
-    return graph;
   }
 
-  ModelMessage model_of(const Reader& reader) {
-    ModelMessage model;
+  void fill(const Reader& reader, ModelMessage& model) {
     const auto opset = [&](Reader& its) {
       std::string_view domain;
       std::int64_t version = 0;
       decode(its.get_message(), one(bytes(1), domain, view), one(varint(2), version, &Reader::get_int64));
       if (domain.empty() || domain == "ai.onnx") model.opset = version;
     };
-    decode(reader, one(bytes(2), model.producer, view),
-           one(bytes(7), model.graph, [&](Reader& its) { return graph_of(its.get_message()); }),
-           Field{bytes(8), opset});
-    return model;
+    decode(reader, one(bytes(2), model.producer, view), message(7, model.graph), Field{bytes(8), opset});
   }
 
-  AttributeValue attribute_value(const Reader& reader) {
-    AttributeValue value;
+  void fill(const Reader& reader, AttributeValue& value) {
     decode(reader, one(fixed32(2), value.number, &Reader::get_float), one(varint(3), value.integer, &Reader::get_int64),
-           one(bytes(4), value.text, view),
-           one(bytes(5), value.tensor, [&](Reader& its) { return tensor_of(its.get_message()); }),
-           one(bytes(6), value.graph, [&](Reader& its) { return graph_of(its.get_message()); }),
+           one(bytes(4), value.text, view), message(5, value.tensor), message(6, value.graph),
            many(fixed32(7), value.numbers, &Reader::get_float), packed(7, value.numbers, &Reader::get_packed_float),
            many(varint(8), value.integers, &Reader::get_int64), packed(8, value.integers, &Reader::get_packed_int64),
            many(bytes(9), value.texts, view));
-    return value;
   }
 
  private:
   std::size_t most_bytes_, left_;
 };
 
-template <class Decode>
-auto checked(const std::string& file, const std::string& what, Decode decode) {
+/// A whole message. Its structs take at most 8 times its length and `more` bytes: those of a real one take its length
+/// or less.
+template <class Message>
+Message decoded(std::string_view bytes, std::size_t more, const std::string& file, const std::string& what) {
   try {
-    return decode();
+    Message message;
+    Decoder(8 * bytes.size() + more).fill(reader_of(bytes), message);
+    return message;
   } catch (const TooMany& error) {
     throw FileError(file + ": " + what + ": " + error.why);
   } catch (const protozero::exception& error) {
@@ -239,12 +225,11 @@ auto checked(const std::string& file, const std::string& what, Decode decode) {
 }  // namespace
 
 ModelMessage decode_model(std::string_view bytes, const std::string& file) {
-  return checked(file, "the model", [&] { return Decoder(room(bytes, 192 << 10)).model_of(reader_of(bytes)); });
+  return decoded<ModelMessage>(bytes, 192 << 10, file, "the model");
 }
 
 AttributeValue decode_attribute(const AttributeMessage& attribute, const std::string& file) {
-  return checked(file, "an attribute",
-                 [&] { return Decoder(room(attribute.body, 4 << 10)).attribute_value(reader_of(attribute.body)); });
+  return decoded<AttributeValue>(attribute.body, 4 << 10, file, "an attribute");
 }
 
 }  // namespace lamina::onnx
