@@ -289,12 +289,14 @@ void Importer::import_node(std::size_t index) {
 }
 
 /// The branch of an If whose condition is known takes the place of the node.
-void Importer::inline_graph(std::size_t index, GraphMessage graph) {
+void Importer::inline_graph(std::size_t index, std::string_view branch) {
   const Attributes attributes(nodes_[index], name_);
+  std::optional<GraphMessage> graph = attributes.value(branch).graph;
+  if (!graph) attributes.invalid("lacks its " + std::string(branch));
   const std::vector<std::string_view>& outputs = nodes_[index].outputs;
-  if (!graph.inputs.empty() || graph.outputs.size() != outputs.size())
+  if (!graph->inputs.empty() || graph->outputs.size() != outputs.size())
     attributes.invalid("has a branch with inputs, or with another number of outputs");
-  const GraphMessage& own = graphs_.emplace_back(std::move(graph));  // values_ refers to its initializers
+  const GraphMessage& own = graphs_.emplace_back(*std::move(graph));  // values_ refers to its initializers
   const std::size_t first = nodes_.size();
   std::set<std::string_view> wanted;
   for (const ValueMessage& output : own.outputs) wanted.insert(output.name);

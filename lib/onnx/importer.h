@@ -69,7 +69,7 @@ class Importer {
   void add_inputs();
   void import_nodes(std::size_t first);
   void import_node(std::size_t index);
-  void inline_graph(std::size_t index, GraphMessage);
+  void inline_graph(std::size_t index, std::string_view branch);
   void stand_in(const NodeMessage&);
   Extents stated_extents(std::string_view value, ElementType&);
   bool is_unsure(const NodeMessage&) const;  ///< whether it depends on the stand-in of a refused node

@@ -90,12 +90,6 @@ void NodeContext::set(std::size_t output, Importer::Known its) {
   if (importer_->is_unsure(node())) importer_->unsure_.insert(name);
 }
 
-void NodeContext::inline_graph(std::string_view attribute) {
-  std::optional<GraphMessage> graph = value(attribute).graph;
-  if (!graph) invalid("lacks its " + std::string(attribute));
-  importer_->inline_graph(index_, std::move(*graph));
-}
-
 Value NodeContext::result_of(const Op& op, const DynamicValue& x) {
   const Value y = append(op, {x.value}, name());
   result({.value = y, .view = x.view, .type = x.type});

@@ -69,7 +69,8 @@ class NodeContext : public Attributes {
   void result(Constant its, std::size_t output = 0) { set(output, {std::make_shared<const Constant>(std::move(its))}); }
   Value result_of(const Op&, const DynamicValue&);  ///< the result is an op that keeps the extents of its operand
   void fold();                                      ///< the result is computed from inputs that are all constants
-  void inline_graph(std::string_view attribute);    ///< the results are those of a graph without inputs
+  /// The results are those of a graph without inputs.
+  void inline_graph(std::string_view branch) { importer_->inline_graph(index_, branch); }
   /// Extents that a Reshape asks for, with the file's batch among them replaced where the options replace it.
   Extents with_batch(const DynamicValue&, const Extents& wanted) const;
   /// For an Expand to extents that come from computed values: the constant to expand. It is one image of the constant

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
-#include <unordered_map>
 
 #include "importer.h"
 #include "lamina/error.h"

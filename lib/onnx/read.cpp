@@ -1,7 +1,5 @@
 // Reading a file: its bytes, its messages, its graph.
 
-#include <span>
-
 #include "importer.h"
 #include "lamina/error.h"
 #include "lib/core/files/input_file.h"

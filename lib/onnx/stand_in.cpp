@@ -2,8 +2,6 @@
 // file states (value_info), or those of the operand if the operator keeps them; else they are unknown.
 
 #include <algorithm>
-#include <string>
-#include <string_view>
 
 #include "lamina/error.h"
 #include "lib/onnx/ops/operators.h"

@@ -14,8 +14,6 @@
 
 namespace lamina::onnx {
 
-using Extents = std::vector<std::int64_t>;
-
 /// Role of a tensor in the model. number: it does not train. tensor: it trains as the weights of an operator.
 /// parameter: it trains also where the model multiplies by it or adds it.
 enum class Origin : std::uint8_t { number, tensor, parameter };

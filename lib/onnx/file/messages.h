@@ -10,6 +10,8 @@
 
 namespace lamina::onnx {
 
+using Extents = std::vector<std::int64_t>;
+
 /// Element types, by their numbers in the format.
 enum class ElementType : std::int32_t {
   none = 0,
@@ -32,7 +34,7 @@ enum class ElementType : std::int32_t {
 /// TensorProto.
 struct TensorMessage {
   std::string_view name;
-  std::vector<std::int64_t> dims;
+  Extents dims;
   ElementType type = ElementType::none;
   std::optional<std::string_view> raw;  ///< raw_data
   std::vector<double> numbers;          ///< float_data, int32_data, int64_data, double_data or uint64_data
@@ -95,7 +97,7 @@ struct AttributeValue {
   std::optional<TensorMessage> tensor;
   std::optional<GraphMessage> graph;
   std::vector<float> numbers;
-  std::vector<std::int64_t> integers;
+  Extents integers;
   std::vector<std::string_view> texts;
 };
 

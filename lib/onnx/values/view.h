@@ -15,8 +15,6 @@
 
 namespace lamina::onnx {
 
-using Extents = std::vector<std::int64_t>;
-
 /// An axis in the file: factors of its extent, outermost first, each with its stride in the n, c, h, w order of the
 /// graph's value. Extents of 1 are left out and neighbours that continue each other are joined, so equal axes compare
 /// equal.

@@ -7,14 +7,10 @@
 
 #include "lamina/error.h"
 #include "lib/core/numbers/elements.h"
-#include "lib/onnx/file/messages.h"
 
 namespace lamina::onnx {
-namespace {
 
 constexpr std::size_t longest = std::numeric_limits<std::int32_t>::max();
-
-}  // namespace
 
 std::string ModelOut::free_name(std::string name) {
   std::ranges::replace_if(
@@ -43,7 +39,7 @@ void ModelOut::add(const NodeOut& its) {
   }
 }
 
-void ModelOut::add_numbers(const std::string& name, const Extents& extents, std::span<const double> values) {
+std::string ModelOut::add_numbers(const std::string& name, const Extents& extents, std::span<const double> values) {
   if (values.size() > longest / sizeof(float)) fail_long();
   const auto beyond = std::ranges::find_if(values, [](double v) { return overflows(DType::f32, v); });
   if (beyond != values.end())
@@ -57,9 +53,10 @@ void ModelOut::add_numbers(const std::string& name, const Extents& extents, std:
   writer.add_string(8, name);
   writer.add_bytes(9, raw);
   add_tensor(tensor);
+  return name;
 }
 
-void ModelOut::add_integers(const std::string& name, const Extents& values) {
+std::string ModelOut::add_integers(const std::string& name, const Extents& values) {
   std::string tensor;
   Writer writer(tensor);
   writer.add_int64(1, static_cast<std::int64_t>(values.size()));
@@ -67,6 +64,7 @@ void ModelOut::add_integers(const std::string& name, const Extents& values) {
   writer.add_packed_int64(7, values.begin(), values.end());
   writer.add_string(8, name);
   add_tensor(tensor);
+  return name;
 }
 
 void ModelOut::add_tensor(const std::string& tensor) {

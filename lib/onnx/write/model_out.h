@@ -12,10 +12,9 @@
 #include <vector>
 
 #include "lamina/shape.h"
+#include "lib/onnx/file/messages.h"
 
 namespace lamina::onnx {
-
-using Extents = std::vector<std::int64_t>;
 
 struct AttributeOut {
   const char* name;
@@ -41,9 +40,9 @@ class ModelOut {
   /// The name, or a similar one if it is taken. The result is then taken.
   std::string free_name(std::string name);
   void add(const NodeOut&);
-  /// Adds an initializer. FileError for a number out of f32's range.
-  void add_numbers(const std::string& name, const Extents&, std::span<const double>);
-  void add_integers(const std::string& name, const Extents&);
+  /// Adds an initializer, and returns its name. FileError for a number out of f32's range.
+  std::string add_numbers(const std::string& name, const Extents&, std::span<const double>);
+  std::string add_integers(const std::string& name, const Extents&);
   /// Says of an initializer whether it trains.
   void add_role(std::string_view initializer, bool trains);
   void add_input(const std::string& name, const Shape& shape) { add_value(11, name, shape, false); }
