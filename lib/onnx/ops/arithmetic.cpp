@@ -151,7 +151,7 @@ void import_sum(NodeContext& context) {
     const DynamicValue& x = context.spread(i);
     if (x.view == first.view && x.value.shape() == first.value.shape()) operands.push_back(x.value);
   }
-  if (context.inputs() < 3 || operands.size() < context.inputs()) return join_all(context, BinaryFunction::add);
+  if (context.inputs() < 3 || operands.size() < context.inputs()) return join_all(context);
   context.result({.value = context.append(Add{}, operands, context.name()), .view = first.view, .type = first.type});
 }
 
@@ -169,10 +169,7 @@ void import_arithmetic(NodeContext& context) {
     if (context.input_name(0) == context.input_name(1) && takes_gelu(context, 0)) return;
     if (squared(context) || divided_by_squares(context)) return;
     demand_floating(context.spread(0).type);
-    return join_all(context, op == "Add"   ? BinaryFunction::add
-                             : op == "Sub" ? BinaryFunction::subtract
-                             : op == "Mul" ? BinaryFunction::multiply
-                                           : BinaryFunction::divide);
+    return join_all(context);
   }
   if (squares_and_number(context, at) || takes_gelu(context, 1 - at)) return;
   DynamicValue x = context.dynamic(1 - at, keep::norm);
@@ -282,11 +279,12 @@ DynamicValue joined(NodeContext& context, BinaryFunction function, DynamicValue 
   return {.value = y, .view = std::move(view), .type = a.type};
 }
 
-void join_all(NodeContext& context, BinaryFunction function) {
+void join_all(NodeContext& context) {
+  const auto function = enumerator_of<BinaryFunction>(context.node().op_type, binary_function_names);
   DynamicValue y = context.spread(0);
   for (std::size_t i = 1; i < context.inputs(); ++i) {
     const std::string part = i + 1 < context.inputs() ? ".x" + std::to_string(i) : "";
-    y = joined(context, function, std::move(y), context.spread(i), context.name() + part);
+    y = joined(context, function.value_or(BinaryFunction::add), std::move(y), context.spread(i), context.name() + part);
   }
   context.result(std::move(y));
 }

@@ -83,6 +83,15 @@ WholeAxes whole_axes(NodeContext& context, const DynamicValue& x, const std::vec
   return {.x = in_order(context, x, labels, context.name() + ".x"), .rows = true};
 }
 
+std::vector<double> numbers_of(const NodeContext& context, std::size_t input, const std::string& what,
+                               std::int64_t count) {
+  const Constant& constant = context.constant(input, what);
+  if (constant.count() != count)
+    context.invalid("has " + text(constant.extents) + " as " + what + " for " + std::to_string(count) +
+                    " channels or groups");
+  return context.numbers(constant);
+}
+
 void drop_zeros(const NodeContext& context, std::vector<double>& bias, std::size_t input) {
   const bool trains = context.constant(input, "its bias").origin != Origin::number;
   if (!trains && all_are(bias, 0.0)) bias.clear();

@@ -29,10 +29,7 @@ void demand_extents(const NodeContext& context, const Constant& w) {
 Bias bias_of(NodeContext& context, const Extents& result) {
   Bias bias;
   if (context.has(2)) {
-    const Constant& b = context.constant(2, "its bias");
-    if (b.count() != result[1])
-      context.invalid("has a bias of " + text(b.extents) + " for " + std::to_string(result[1]) + " channels");
-    bias = {context.numbers(b), {context.input_name(2)}};
+    bias = {numbers_of(context, 2, "its bias", result[1]), {context.input_name(2)}};
     drop_zeros(context, bias.values, 2);
   }
   return bias.values.empty() ? context.fuse_bias(result, 1) : bias;

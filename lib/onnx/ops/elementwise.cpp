@@ -16,8 +16,8 @@ void import_relu(NodeContext& context) { context.result_of(Relu{}, context.dynam
 
 void import_reciprocal(NodeContext& context) { context.result_of(Pointwise{Of::pow, -1}, context.dynamic(0)); }
 
-template <Of function>
 void import_function(NodeContext& context) {
+  const Of function = enumerator_of<Of>(context.node().op_type, function_names).value();
   context.result_of(Pointwise{function}, context.dynamic(0));
 }
 
@@ -25,10 +25,10 @@ void import_function(NodeContext& context) {
 double about(double number, double exact) { return is_about(number, exact) ? exact : number; }
 
 /// The functions with an attribute alpha.
-template <Of function>
 void import_with_alpha(NodeContext& context) {
   const std::string_view op = context.node().op_type;
   const bool is_selu = op == "Selu";
+  const Of function = is_selu ? Of::elu : enumerator_of<Of>(op, function_names).value();
   const double usual = op == "LeakyRelu" ? 0.01 : is_selu ? selu_alpha : 1;
   const double alpha = about(context.number("alpha", usual), usual);
   const double scale = about(context.number("gamma", is_selu ? selu_scale : 1), is_selu ? selu_scale : 1);
@@ -105,7 +105,7 @@ void import_limit(NodeContext& context) {
   bool any_constant = context.inputs() < 2;
   for (std::size_t i = 0; i < context.inputs(); ++i) any_constant = any_constant || context.is_constant(i);
   const bool is_max = context.node().op_type == "Max";
-  if (!any_constant) return join_all(context, is_max ? BinaryFunction::maximum : BinaryFunction::minimum);
+  if (!any_constant) return join_all(context);
   double limit = is_max ? -infinity : infinity;
   std::optional<std::size_t> operand;
   for (std::size_t i = 0; i < context.inputs(); ++i) {
@@ -193,26 +193,18 @@ bool takes_gelu(NodeContext& context, std::size_t input) {
 
 Operators elementwise_operators() {
   return {
-      {{"Abs"}, import_function<Of::abs>},
+      {{"Abs", "Exp", "HardSwish", "Log", "Mish", "Sqrt", "Tanh"}, import_function},
       {{"Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}, import_random, false},
       {{"Cast", "CastLike"}, import_cast},
-      {{"Celu"}, import_with_alpha<Of::celu>},
+      {{"Celu", "Elu", "LeakyRelu", "Selu"}, import_with_alpha},
       {{"Clip"}, import_clip},
-      {{"Elu", "Selu"}, import_with_alpha<Of::elu>},
-      {{"Exp"}, import_function<Of::exp>},
       {{"Gelu"}, import_gelu},
       {{"HardSigmoid"}, import_hard_sigmoid},
-      {{"HardSwish"}, import_function<Of::hard_swish>},
-      {{"LeakyRelu"}, import_with_alpha<Of::leaky_relu>},
-      {{"Log"}, import_function<Of::log>},
       {{"Max", "Min"}, import_limit},
-      {{"Mish"}, import_function<Of::mish>},
       {{"Reciprocal"}, import_reciprocal},
       {{"Relu"}, import_relu},
       {{"Sigmoid"}, import_sigmoid},
-      {{"Softplus"}, import_softplus},
-      {{"Sqrt"}, import_function<Of::sqrt>},
-      {{"Tanh"}, import_function<Of::tanh>}};
+      {{"Softplus"}, import_softplus}};
 }
 
 }  // namespace lamina::onnx

@@ -16,6 +16,8 @@ bool is_by_batch(const NodeContext& context) {
                      [](std::string_view output) { return !output.empty(); });
 }
 
+constexpr const char* operand_names[] = {"its scale", "its bias", "its mean", "its variance"};
+
 /// ONNX's momentum is the part of the running statistics that is kept, ours is the part that is new. In training ONNX's
 /// running variance takes the biased variance of the batch, ours the unbiased one.
 void import_batch_norm(NodeContext& context) {
@@ -36,15 +38,8 @@ void import_batch_norm(NodeContext& context) {
   const Extents result = extents(x.view);
   const std::int64_t channels = result[1];
   std::vector<double> numbers[4];
-  constexpr const char* names[] = {"its scale", "its bias", "its mean", "its variance"};
-  for (std::size_t i = 0; i < 4; ++i) {
-    const Constant& constant = context.constant(i + 1, names[i]);
-    if (constant.count() != channels)
-      context.invalid("has " + text(constant.extents) + " as " + names[i] + " for " + std::to_string(channels) +
-                      " channels");
-    numbers[i] = context.numbers(constant);
-  }
-  const ElementType type = context.constant(1, names[0]).type;
+  for (std::size_t i = 0; i < 4; ++i) numbers[i] = numbers_of(context, i + 1, operand_names[i], channels);
+  const ElementType type = context.constant(1).type;
   const double momentum = std::clamp(as_written(static_cast<float>(1 - context.number("momentum", 0.9))), 0.0, 1.0);
   const Value y = context.result_of(BatchNorm{.epsilon = context.number("epsilon", 1e-5), .momentum = momentum}, x);
   constexpr const char* parts[] = {"weight", "bias", "running_mean", "running_var"};
@@ -65,15 +60,13 @@ void append_norm(NodeContext& context, Norm op, const DynamicValue& x, std::int6
   op.epsilon = context.number("epsilon", 1e-5);
   op.affine = false;
   std::vector<double> numbers[2] = {{}, std::vector<double>(static_cast<std::size_t>(channels), 0)};
-  constexpr const char *names[] = {"its scale", "its bias"}, *parts[] = {"weight", "bias"};
+  constexpr const char* parts[] = {"weight", "bias"};
   WeightSource sources[2];
   for (std::size_t i = 0; i < 2; ++i) {
     if (i == 1 && !context.has(2)) continue;
-    const Constant& constant = context.constant(i + 1, names[i]);
-    if (constant.count() != count)
-      context.invalid("has " + text(constant.extents) + " as " + names[i] + " for " + std::to_string(count));
-    numbers[i] = context.numbers(constant);
-    op.affine = op.affine || constant.origin != Origin::number || !all_are(numbers[i], i == 0 ? 1.0 : 0.0);
+    numbers[i] = numbers_of(context, i + 1, operand_names[i], count);
+    op.affine =
+        op.affine || context.constant(i + 1).origin != Origin::number || !all_are(numbers[i], i == 0 ? 1.0 : 0.0);
     if (count == channels) {
       sources[i].value = context.input_name(i + 1);
       continue;
@@ -91,7 +84,7 @@ void append_norm(NodeContext& context, Norm op, const DynamicValue& x, std::int6
       return context.result(std::move(y));
     }
   }
-  const ElementType type = context.constant(1, names[0]).type;
+  const ElementType type = context.constant(1).type;
   const Value y = context.result_of(op, x);
   for (std::size_t i = 0; i < 2 && op.affine; ++i)
     context.weights(y, parts[i], {channels}, std::move(numbers[i]), type, sources[i]);

@@ -2,8 +2,12 @@
 // The operators. The function of an operator makes nodes of the graph from a node of the file. Each source file has a
 // group of operators, with a table at its end.
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/onnx/node_context.h"
@@ -15,6 +19,22 @@ using Operators = std::vector<OperatorRow>;
 /// Operators whose result is a function of each element of the first operand.
 constexpr std::string_view of_elements =
     "Abs Celu Clip Elu Exp Gelu HardSigmoid HardSwish LeakyRelu Log Mish PRelu Relu Selu Sigmoid Softplus Sqrt Tanh";
+
+/// The format's names of enumerators, in their order. Those of functions are operators: each alone makes the function,
+/// but a Mul, which makes silu of x and a Sigmoid.
+constexpr const char* function_names[] = {"Sigmoid",   "Tanh", "Clip", "HardSigmoid", "HardSwish", "Mul",
+                                          "LeakyRelu", "Elu",  "Celu", "Gelu",        "Gelu",      "Softplus",
+                                          "Mish",      "Exp",  "Log",  "Sqrt",        "Abs",       "Pow"};
+constexpr const char* binary_function_names[] = {"Add", "Sub", "Mul", "Div", "Max", "Min"};
+constexpr const char* reduction_names[] = {"ReduceMean", "ReduceSum", "ReduceMax"};
+constexpr const char* pad_modes[] = {"constant", "edge", "reflect", "wrap"};
+
+/// The first enumerator with the name. Nothing if there is none.
+template <class Enumeration>
+std::optional<Enumeration> enumerator_of(std::string_view name, std::span<const char* const> names) {
+  const auto found = std::ranges::find(names, name);
+  return found == names.end() ? std::nullopt : std::optional(static_cast<Enumeration>(found - names.begin()));
+}
 
 // The table of each file.
 Operators arithmetic_operators();
@@ -36,8 +56,9 @@ bool mean_of_squares(NodeContext&);     ///< AveragePool
 bool divided_by_squares(NodeContext&);  ///< Div of the value by the result of its squares
 bool padded_squares(NodeContext&, const Extents& before, const Extents& after, double number);  ///< Pad
 bool squares_and_number(NodeContext&, std::size_t at);  ///< Mul, Add or Pow with a constant, which is operand `at`
-/// arithmetic.cpp: a function of the first two operands, of its result and the third, and so on. All are computed.
-void join_all(NodeContext&, BinaryFunction);
+/// arithmetic.cpp: the operator's function of the first two operands, of its result and the third, and so on. All are
+/// computed.
+void join_all(NodeContext&);
 // elementwise.cpp: GELU in parts, of which the node is the first. The input is x. Imports it and returns true, or does
 // nothing and returns false.
 bool takes_gelu(NodeContext&, std::size_t input);
@@ -77,6 +98,9 @@ DynamicValue joined(NodeContext&, BinaryFunction, DynamicValue a, DynamicValue b
 /// Reduces the axes `over`: by a pool if they are pixels and there is one for them.
 DynamicValue reduce(NodeContext&, const WholeAxes&, const std::vector<char>& over, ReduceBy, const std::string& name,
                     bool keeps_axes);
+
+/// The numbers of a constant. FileError unless there are `count`, one for each channel or group of them.
+std::vector<double> numbers_of(const NodeContext&, std::size_t input, const std::string& what, std::int64_t count);
 
 /// Drops a bias that is 0 and does not train.
 void drop_zeros(const NodeContext&, std::vector<double>& bias, std::size_t input);

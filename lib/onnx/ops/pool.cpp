@@ -47,10 +47,8 @@ Pool pool_of(NodeContext& context, const DynamicValue& x) {
 std::optional<Rounding> equal_pads(const Windows& windows) {
   const auto small = [](const Windows::Along& a) { return 2 * a.begin <= a.kernel; };
   if (!std::all_of(windows.along.begin(), windows.along.end(), small)) return std::nullopt;
-  for (const Rounding rounding : {windows.rounding, Rounding::down, Rounding::up}) {
-    const auto fits = [&](const Windows::Along& a) { return a.count_with(a.begin, a.begin, rounding) == a.count; };
-    if (std::all_of(windows.along.begin(), windows.along.end(), fits)) return rounding;
-  }
+  for (const Rounding rounding : {windows.rounding, Rounding::down, Rounding::up})
+    if (have_equal_pads(windows, rounding)) return rounding;
   return std::nullopt;
 }
 
@@ -66,9 +64,12 @@ void pad_image(NodeContext& context, Pool& pool, double number, bool counted) {
   pool.image = append_pad(context, pool.image, pool.windows, before, after, number);
 }
 
-/// Whether a Pad before the pool can become pads of the pool. Not if rounded up: windows that start in a pool's own
-/// end pad are left out, windows that start in the cells of a Pad are not.
-bool takes_over_pads(const Attributes& node) { return auto_pad_of(node).empty() && node.integer("ceil_mode", 0) == 0; }
+/// Whether a Pad of this number before the pool can become pads of the pool. Not if rounded up: windows that start in a
+/// pool's own end pad are left out, windows that start in the cells of a Pad are not.
+bool takes_over_pads(const NodeContext& context, double number) {
+  const std::optional<Padding>& padding = context.padded(0).padding;
+  return padding && padding->op.value == number && auto_pad_of(context).empty() && context.integer("ceil_mode", 0) == 0;
+}
 
 /// Appends a MaxPool or an AveragePool, or nothing if its result is its input.
 template <class Kind>
@@ -95,9 +96,7 @@ void shorten_single(Windows::Along& a) {
 void import_max_pool(NodeContext& context) {
   constexpr double lowest = -std::numeric_limits<double>::infinity();
   context.only_output("use return_indices=False");
-  const std::optional<Padding> padding = context.padded(0).padding;
-  const bool own = padding && padding->op.value == lowest && takes_over_pads(context);
-  const DynamicValue& x = own ? context.padded(0) : context.dynamic(0);
+  const DynamicValue& x = takes_over_pads(context, lowest) ? context.padded(0) : context.dynamic(0);
   Pool pool = pool_of(context, x);
   std::optional<Rounding> rounding = equal_pads(pool.windows);
   if (!rounding) {
@@ -112,8 +111,7 @@ void import_average_pool(NodeContext& context) {
   bool counted = context.integer("count_include_pad", 0) != 0;
   // The zeros of a Pad count in the mean, those of the pool's own pads only with count_include_pad.
   const bool pads = !all_are(context.integers("pads").value_or(Extents{}), std::int64_t{0});
-  const std::optional<Padding> padding = context.padded(0).padding;
-  const bool fuses = padding && padding->op.value == 0 && (!pads || counted) && takes_over_pads(context);
+  const bool fuses = (!pads || counted) && takes_over_pads(context, 0);
   const DynamicValue& x = fuses ? context.padded(0) : context.dynamic(0);
   counted = counted || fuses;
   Pool pool = pool_of(context, x);
@@ -125,13 +123,8 @@ void import_average_pool(NodeContext& context) {
   }
   std::optional<Rounding> rounding = equal_pads(pool.windows);
   if (counted && (!rounding || uneven)) {
-    Windows padded = pool.windows;  // windows after an op Pad
-    for (Windows::Along& a : padded.along) {
-      a.input += a.begin + a.end;
-      a.begin = a.end = 0;
-    }
-    rounding = equal_pads(padded);
-    if (rounding) pad_image(context, pool, 0, true);
+    pad_image(context, pool, 0, true);
+    rounding = equal_pads(pool.windows);
   }
   if (!rounding) {
     throw Refusal{
@@ -160,7 +153,7 @@ void import_reduce(NodeContext& context) {
   if (squares || op == "ReduceL1")
     its.x.value = context.append(squares ? Pointwise{lamina::Function::pow, 2} : Pointwise{lamina::Function::abs},
                                  {its.x.value}, context.name() + (squares ? ".square" : ".abs"));
-  const ReduceBy by = op == "ReduceMean" ? ReduceBy::mean : op == "ReduceMax" ? ReduceBy::max : ReduceBy::sum;
+  const ReduceBy by = enumerator_of<ReduceBy>(op, reduction_names).value_or(ReduceBy::sum);
   const bool root = op == "ReduceL2";
   DynamicValue y =
       reduce(context, its, over, by, context.name() + (root ? ".sum" : ""), context.integer("keepdims", 1) != 0);

@@ -1,7 +1,6 @@
 // Operators that rename or regroup axes: they change the view of a value, and make no node.
 
 #include <algorithm>
-#include <map>
 
 #include "operators.h"
 
@@ -112,15 +111,6 @@ void import_blocks(NodeContext& context) {
   context.result(in_order(context, y, "nchw", context.name()));
 }
 
-/// The cells that a Pad of this mode adds.
-PadBy filling(const NodeContext& context, const std::string& mode) {
-  const std::map<std::string_view, PadBy> modes = {
-      {"constant", PadBy::value}, {"edge", PadBy::edge}, {"reflect", PadBy::reflect}, {"wrap", PadBy::wrap}};
-  const auto found = modes.find(mode);
-  if (found == modes.end()) context.invalid("has the mode " + mode.substr(0, 20));
-  return found->second;
-}
-
 /// A Pad of rows and columns stays pending, for the op that reads the value. Negative pads cut.
 void import_pad(NodeContext& context) {
   const std::size_t rank = context.viewed(0).view.size();
@@ -165,7 +155,9 @@ void import_pad(NodeContext& context) {
   }
   if (any) {
     x = in_order(context, x, usual_labels(rank), context.name() + ".x");
-    op.by = filling(context, mode);
+    const std::optional<PadBy> by = enumerator_of<PadBy>(mode, pad_modes);
+    if (!by) context.invalid("has the mode " + mode.substr(0, 20));
+    op.by = *by;
     op.value = op.by == PadBy::value ? number : 0;
     x.padding = {context.name(), op};
     if (op.by != PadBy::value || op.channels_before + op.channels_after > 0) context.append_padding(x);

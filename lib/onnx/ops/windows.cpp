@@ -24,7 +24,7 @@ void auto_pad(Windows::Along& a, const std::string& how) {
   a.end = total - a.begin;
 }
 
-bool has_equal_pads(const Windows::Along& a) { return a.count_with(a.begin, a.begin, Rounding::down) == a.count; }
+bool has_equal_pads(const Windows::Along& a, Rounding how) { return a.count_with(a.begin, a.begin, how) == a.count; }
 
 }  // namespace
 
@@ -44,8 +44,8 @@ std::string auto_pad_of(const Attributes& node) {
   return automatic == "NOTSET" ? "" : automatic;
 }
 
-bool have_equal_pads(const Windows& windows) {
-  return std::all_of(windows.along.begin(), windows.along.end(), has_equal_pads);
+bool have_equal_pads(const Windows& windows, Rounding how) {
+  return std::ranges::all_of(windows.along, [&](const Windows::Along& a) { return has_equal_pads(a, how); });
 }
 
 Value append_pad(NodeContext& context, Value image, Windows& windows, const std::array<std::int64_t, 2>& before,
@@ -65,7 +65,7 @@ Value with_equal_pads(NodeContext& context, Value image, Windows& windows) {
   std::array<std::int64_t, 2> before{}, after{};
   for (std::size_t i = 0; i < 2; ++i) {
     const Windows::Along& a = windows[i];
-    if (has_equal_pads(a)) continue;
+    if (has_equal_pads(a, Rounding::down)) continue;
     before[i] = a.begin - std::min(a.begin, a.end);
     after[i] = a.end - std::min(a.begin, a.end);
   }

@@ -46,7 +46,7 @@ Windows stated_windows(const Attributes&, const Extents& input, const std::optio
 Windows windows_of(const NodeContext&, const DynamicValue& x, const std::optional<Extents>& kernel);
 
 /// Whether the front pad at both ends gives the same number of windows: the end pad is equal, or does not matter.
-bool have_equal_pads(const Windows&);
+bool have_equal_pads(const Windows&, Rounding = Rounding::down);
 /// Appends an op Pad for these parts of the pads, and takes them out of the windows.
 Value append_pad(NodeContext&, Value image, Windows&, const std::array<std::int64_t, 2>& before,
                  const std::array<std::int64_t, 2>& after, double number = 0);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <variant>
@@ -11,7 +10,10 @@
 #include "lamina/error.h"
 #include "lamina/new_file.h"
 #include "lamina/onnx.h"
+#include "lib/core/text/one_of.h"
+#include "lib/core/units/functions.h"
 #include "lib/core/units/resize_axis.h"
+#include "lib/onnx/ops/operators.h"
 #include "model_out.h"
 
 namespace lamina {
@@ -120,27 +122,20 @@ class Exporter {
   void operator()(const Relu&) { emit("Relu", {same(0)}); }
   void operator()(const Pointwise& op) {
     const std::string x = same(0);
+    static_assert(std::size(onnx::function_names) == function_rows.size());
+    const char* const name = onnx::function_names[static_cast<int>(op.function)];
     switch (op.function) {
-      case Function::sigmoid: return emit("Sigmoid", {x});
-      case Function::tanh: return emit("Tanh", {x});
-      case Function::clip: return emit("Clip", {x, add_number(".low", op.a), add_number(".high", op.b)});
-      case Function::hard_sigmoid: return emit("HardSigmoid", {x}, {{"alpha", op.a}, {"beta", op.b}});
-      case Function::hard_swish: return emit("HardSwish", {x});
-      case Function::silu: return emit("Mul", {x, part("Sigmoid", ".sigmoid", {x})});
-      case Function::leaky_relu: return emit("LeakyRelu", {x}, {{"alpha", op.a}});
+      case Function::clip: return emit(name, {x, add_number(".low", op.a), add_number(".high", op.b)});
+      case Function::hard_sigmoid: return emit(name, {x}, {{"alpha", op.a}, {"beta", op.b}});
+      case Function::silu: return emit(name, {x, part("Sigmoid", ".sigmoid", {x})});
       case Function::elu:
-        if (op.b == 1) return emit("Elu", {x}, {{"alpha", op.a}});
-        return emit("Selu", {x}, {{"alpha", op.a}, {"gamma", op.b}});
-      case Function::celu: return emit("Celu", {x}, {{"alpha", op.a}});
-      case Function::gelu: return emit("Gelu", {x});
-      case Function::gelu_tanh: return emit("Gelu", {x}, {{"approximate", std::string("tanh")}});
-      case Function::softplus: return emit("Softplus", {x});
-      case Function::mish: return emit("Mish", {x});
-      case Function::exp: return emit("Exp", {x});
-      case Function::log: return emit("Log", {x});
-      case Function::sqrt: return emit("Sqrt", {x});
-      case Function::abs: return emit("Abs", {x});
-      case Function::pow: return emit("Pow", {x, add_number(".exponent", op.a)});
+        if (op.b != 1) return emit("Selu", {x}, {{"alpha", op.a}, {"gamma", op.b}});
+        [[fallthrough]];
+      case Function::leaky_relu:
+      case Function::celu: return emit(name, {x}, {{"alpha", op.a}});
+      case Function::gelu_tanh: return emit(name, {x}, {{"approximate", std::string("tanh")}});
+      case Function::pow: return emit(name, {x, add_number(".exponent", op.a)});
+      default: return emit(name, {x});
     }
   }
   void operator()(const Softmax& op) {
@@ -151,18 +146,14 @@ class Exporter {
     Extents axes;
     for (const auto& [along, axis] : {std::pair(op.channels, 1), {op.rows, 2}, {op.columns, 3}})
       if (along) axes.push_back(axis);
-    constexpr const char* names[] = {"ReduceMean", "ReduceSum", "ReduceMax"};
-    emit(names[static_cast<int>(op.by)], {image(0), add_integers(".axes", axes)});
+    emit(onnx::reduction_names[static_cast<int>(op.by)], {image(0), add_integers(".axes", axes)});
   }
 
   void operator()(const Add&) {
     const std::vector<std::string> operands = all();
     emit(operands.size() == 2 ? "Add" : "Sum", operands);
   }
-  void operator()(const Binary& op) {
-    constexpr const char* names[] = {"Add", "Sub", "Mul", "Div", "Max", "Min"};
-    emit(names[static_cast<int>(op.function)], all());
-  }
+  void operator()(const Binary& op) { emit(onnx::binary_function_names[static_cast<int>(op.function)], all()); }
   void operator()(const ScaleShift& op) {
     const std::string x = same(0), scaled = beside(".scaled");
     const Extents extents = op.by_channel ? of_channels() : Extents{};
@@ -177,8 +168,7 @@ class Exporter {
     const std::string pads = add_integers(
         ".pads", {0, op.channels_before, op.before.h, op.before.w, 0, op.channels_after, op.after.h, op.after.w});
     const std::string value = add_number(".value", op.value);
-    constexpr const char* modes[] = {"constant", "edge", "reflect", "wrap"};
-    emit("Pad", {image(0), pads, value}, {{"mode", std::string(modes[static_cast<int>(op.by)])}});
+    emit("Pad", {image(0), pads, value}, {{"mode", std::string(onnx::pad_modes[static_cast<int>(op.by)])}});
   }
   void operator()(const Resize& op) {
     constexpr const char* modes[] = {"asymmetric", "half_pixel", "half_pixel", "align_corners"};
@@ -221,9 +211,7 @@ class Exporter {
     emit("Slice", operands);
   }
 
-  void operator()(const SoftmaxCrossEntropy&) { refuse(); }
-  void operator()(const SigmoidCrossEntropy&) { refuse(); }
-  void operator()(const Embedding&) { refuse(); }
+  void operator()(const OneOf<Embedding, SigmoidCrossEntropy, SoftmaxCrossEntropy> auto&) { refuse(); }
   /// In the file steps come first and features last. Gates are i, o, f, g or z, r, n. The bias has two halves: ours,
   /// and zeros (in a GRU except for m).
   void operator()(const Recurrent& op) {
@@ -365,14 +353,10 @@ class Exporter {
 
   std::string add_number(const char* suffix, double value) { return add_numbers(suffix, {}, std::span(&value, 1)); }
   std::string add_numbers(const std::string& suffix, const Extents& extents, std::span<const double> values) {
-    std::string name = beside(suffix);
-    out_.add_numbers(name, extents, values);
-    return name;
+    return out_.add_numbers(beside(suffix), extents, values);
   }
   std::string add_integers(const std::string& suffix, const Extents& values) {
-    std::string name = beside(suffix);
-    out_.add_integers(name, values);
-    return name;
+    return out_.add_integers(beside(suffix), values);
   }
 
   std::string file_;
