@@ -24,21 +24,24 @@ struct Prepared {
 /// The place of a row that the rule never takes: only a name or a measurement selects it.
 constexpr int by_name_only = 100;
 
+/// Whether kernels of f32 and f64 in nchw read and write the values of a unit directly.
+bool takes_plain(const Spec&, Pass);
+
 /// A row of a table: one algorithm. The backend's kernels run on `On`, for example on a GPU or a thread pool.
 template <class On>
 struct Algorithm {
   const char* name;
   /// Whether its kernels read and write the values of this unit and pass directly. Else the algorithm runs on copies,
   /// and the other functions get the part of the unit that a copy holds.
-  bool (*takes)(const Spec&, Pass);
+  bool (*takes)(const Spec&, Pass) = takes_plain;
   /// Reason why it cannot run the pass: a sentence that begins with its name. Empty: it can.
-  std::string (*refusal)(const ConvUnit&, Pass, On&);
+  std::string (*refusal)(const ConvUnit&, Pass, On&) = [](const ConvUnit&, Pass, On&) { return std::string(); };
   /// Place in the rule: the lowest number comes first, by_name_only last. Rows with equal numbers keep their order.
   int (*place)(const ConvUnit&, Pass, On&);
   /// Its bound on |computed - exact| over the sum of |terms|.
-  double (*max_error)(const ConvUnit&, Pass, On&);
+  double (*max_error)(const ConvUnit&, Pass, On&) = [](const ConvUnit&, Pass, On&) { return no_bound; };
   Lowered::Step (*lower)(const ConvUnit&, Pass, const Choice&, On&);
-  Prepared (*prepare)(const ConvUnit&, On&);
+  Prepared (*prepare)(const ConvUnit&, On&) = [](const ConvUnit&, On&) { return Prepared(); };
 };
 
 /// A table, and the reason why the rule puts the row `first` in front.
@@ -47,22 +50,6 @@ struct AlgorithmTable {
   std::span<const Algorithm<On>> rows;
   std::string (*reason)(const std::string& first, const ConvUnit&, Pass, On&);
 };
-
-/// Functions for rows: `takes` for kernels of f32 and f64 in nchw, `refusal` for rows that run every pass, `max_error`
-/// for rows without a bound, `prepare` for rows that prepare nothing.
-bool takes_plain(const Spec&, Pass);
-template <class On>
-std::string runs_all(const ConvUnit&, Pass, On&) {
-  return {};
-}
-template <class On>
-double no_guarantee(const ConvUnit&, Pass, On&) {
-  return no_bound;
-}
-template <class On>
-Prepared nothing(const ConvUnit&, On&) {
-  return {};
-}
 
 /// A row of a table for one pass of one unit, as pick() reads it.
 struct Alternative {
