@@ -92,8 +92,7 @@ class CudaBackend final : public Backend {
   }
 
   bool fuses(const Spec& spec, const Node& next, int) const override {
-    if (!default_fusion(spec.op, spec.tail, spec.tail.size(), next.op, spec.mode)) return false;
-    return !holds<Add>(next.op) || reads_two_values(next);
+    return default_fusion(spec.op, spec.tail, spec.tail.size(), next.op, spec.mode);
   }
 
   Lowered lower(const Spec& spec, const Choice& choice) override {

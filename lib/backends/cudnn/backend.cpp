@@ -183,8 +183,7 @@ std::vector<std::string> CudnnBackend::algorithms(const Spec& spec, Pass pass) c
 }
 
 bool CudnnBackend::fuses(const Spec& spec, const Node& next, int) const {
-  if (!joins(spec, spec.tail.size(), next.op, engines_ != nullptr)) return false;
-  return !holds<Add>(next.op) || reads_two_values(next);
+  return joins(spec, spec.tail.size(), next.op, engines_ != nullptr);
 }
 
 bool CudnnBackend::masks_dx(const Spec& spec, const Spec& reader) const {

@@ -86,8 +86,7 @@ std::vector<std::string> EigenBackend::algorithms(const Spec& spec, Pass pass) c
 }
 
 bool EigenBackend::fuses(const Spec& spec, const Node& next, int) const {
-  if (!joins(spec.op, spec.tail, spec.tail.size(), next.op, spec.mode)) return false;
-  return !holds<Add>(next.op) || reads_two_values(next);
+  return joins(spec.op, spec.tail, spec.tail.size(), next.op, spec.mode);
 }
 
 Lowered EigenBackend::lower(const Spec& spec, const Choice& choice) {

@@ -42,7 +42,6 @@ void emit_steps(Lowered& unit, const Spec& spec, const Windows& windows, Machine
 
 Lowered lower(const MaxPool& op, const Spec& spec, const Choice&, Machine& machine) {
   Lowered unit = empty_unit(spec);
-  unit.recompute_reads_x[0] = true;
   const Windows windows = windows_of(op, spec);
   with_storage(machine.backend, spec.y.dtype, [&]<class T>() {
     if (std::int64_t{windows.R} * windows.S <= 256) {
@@ -56,7 +55,6 @@ Lowered lower(const MaxPool& op, const Spec& spec, const Choice&, Machine& machi
 
 Lowered lower(const AveragePool& op, const Spec& spec, const Choice&, Machine& machine) {
   Lowered unit = empty_unit(spec);
-  unit.recompute_reads_x[0] = true;
   const Windows windows = windows_of(op, spec);
   with_storage(machine.backend, spec.y.dtype, [&]<class T>() {
     const auto forward = [windows, counts = op.count_padding](Stream stream, const Args& args) {
@@ -73,7 +71,6 @@ Lowered lower(const AveragePool& op, const Spec& spec, const Choice&, Machine& m
 
 Lowered lower(const GlobalAveragePool&, const Spec& spec, const Choice&, Machine& machine) {
   Lowered unit = empty_unit(spec);
-  unit.recompute_reads_x[0] = true;
   with_storage(machine.backend, spec.y.dtype, [&]<class T>() {
     const auto forward = [](Stream stream, const Args& args) {
       global_average_pool_forward(stream, view<const T>(args.x[0]), view<T>(args.y));

@@ -181,13 +181,10 @@ Lowered lower(const SoftmaxCrossEntropy& op, const Spec& spec, const Choice&, co
   with_type(spec.y.dtype, [&]<class T>() {
     ThreadPool& pool = context.pool;
     if (training) unit.saved_bytes = Saved<T>::bytes(rows);
-    unit.steps.push_back(step(
-        {Pass::forward}, "direct", [&pool, op, training](const Args& args) { forward<T>(pool, args, op, training); },
-        static_cast<std::size_t>(rows) * sizeof(RowLoss)));
-    if (training)
-      unit.steps.push_back(step({Pass::backward_data}, "direct", [&pool, adds = adds_dx(spec, 0)](const Args& args) {
-        backward_rows<T>(pool, args, adds);
-      }));
+    add_steps(
+        unit, spec, [&pool, op, training](const Args& args) { forward<T>(pool, args, op, training); },
+        [&pool, adds = adds_dx(spec, 0)](const Args& args) { backward_rows<T>(pool, args, adds); },
+        static_cast<std::size_t>(rows) * sizeof(RowLoss));
   });
   return unit;
 }

@@ -189,7 +189,6 @@ void emit_steps(Lowered& unit, const Spec& spec, const Windows& g, ThreadPool& p
 
 Lowered lower(const MaxPool& op, const Spec& spec, const Choice&, const Context& context) {
   Lowered unit = empty_unit(spec);
-  unit.recompute_reads_x[0] = true;
   const Windows windows(op, spec.x[0].shape, spec.y.shape);
   with_type(is_half(spec.y.dtype) ? DType::f32 : spec.y.dtype, [&]<class T>() {
     if (windows.R * windows.S <= 255) {
