@@ -7,6 +7,7 @@
 
 #include <variant>
 
+#include "lib/backends/common/algorithms.h"
 #include "lib/backends/common/conv_transpose.h"
 #include "lib/backends/common/lowering.h"
 #include "lib/backends/common/unit_checks.h"
@@ -80,7 +81,7 @@ std::string EigenBackend::describe() {
 
 std::vector<std::string> EigenBackend::algorithms(const Spec& spec, Pass pass) const {
   if (is_transposed(spec)) return algorithms(mirrored(in_f32(spec)), mirrored(pass));
-  if (has_algorithms(spec.op)) return context_.set.algorithms(spec, pass, context_);
+  if (has_algorithms(spec.op)) return Chooser(context_.set.table(spec.op), spec, context_, context_.halves).names(pass);
   if (!holds<Input>(spec.op) && has_pass(spec.op, pass)) return {"direct"};
   return {};
 }
@@ -92,7 +93,9 @@ bool EigenBackend::fuses(const Spec& spec, const Node& next, int) const {
 Lowered EigenBackend::lower(const Spec& spec, const Choice& choice) {
   check_spec(spec, choice);
   check_names(spec, choice, halves_);
-  if (has_algorithms(spec.op)) return context_.set.lower(spec, choice, context_);
+  if (holds<Input>(spec.op)) throw UsageError("eigen: an input computes nothing to be lowered");
+  if (has_algorithms(spec.op))
+    return Chooser<const Context>(context_.set.table(spec.op), spec, context_, halves_).lower(choice);
   const Lowered lowered =
       has_halves(spec) ? lower_on_copies(spec, choice, halves_) : context_.set.lower(spec, choice, context_);
   if (!is_transposed(spec)) check_direct("eigen", spec, choice, lowered);

@@ -116,6 +116,6 @@ double direct_error(const ConvUnit& c, Pass pass, const Context&) {
   return c.dtype == DType::f64 ? sum : sum + error_of_roundings(2, c.dtype);
 }
 
-AlgorithmTable<const Context> algorithm_table(const Conv&) { return {conv_rows, conv_reason}; }
+AlgorithmTable<const Context> conv_table() { return {conv_rows, conv_reason}; }
 
 }  // namespace lamina::eigen

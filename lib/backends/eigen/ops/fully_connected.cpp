@@ -317,6 +317,6 @@ std::string connected_reason(const std::string& first, const ConvUnit&, Pass, co
 
 }  // namespace
 
-AlgorithmTable<const Context> algorithm_table(const FullyConnected&) { return {connected_rows, connected_reason}; }
+AlgorithmTable<const Context> connected_table() { return {connected_rows, connected_reason}; }
 
 }  // namespace lamina::eigen

@@ -74,8 +74,8 @@ Lowered lower(const Slice&, const Spec&, const Choice&, const Context&);
 void update(const Update&, ThreadPool&);
 void check_overflow(const UpdateTensors&, ThreadPool&);
 
-/// The tables of the ops with several algorithms.
-AlgorithmTable<const Context> algorithm_table(const Conv&);
-AlgorithmTable<const Context> algorithm_table(const FullyConnected&);
+// The tables of the ops with several algorithms.
+AlgorithmTable<const Context> conv_table();
+AlgorithmTable<const Context> connected_table();
 
 }  // namespace lamina::eigen
