@@ -44,11 +44,11 @@ struct Algorithm {
   Prepared (*prepare)(const ConvUnit&, On&) = [](const ConvUnit&, On&) { return Prepared(); };
 };
 
-/// A table, and the reason why the rule puts the row `first` in front.
+/// A table, and the reason why the rule puts the row `first` in front. Null: no reason but its place.
 template <class On>
 struct AlgorithmTable {
   std::span<const Algorithm<On>> rows;
-  std::string (*reason)(const std::string& first, const ConvUnit&, Pass, On&);
+  std::string (*reason)(const std::string& first, const ConvUnit&, Pass, On&) = nullptr;
 };
 
 /// A row of a table for one pass of one unit, as pick() reads it.
@@ -98,7 +98,14 @@ class Chooser {
       next.refusal = row.refusal(unit, pass, on_);
       const bool can = next.refusal.empty();
       next.place = can ? row.place(unit, pass, on_) : by_name_only;
-      next.make_step = [&, pass] { return lower_row(row, pass, choice); };
+      next.make_step = [&, pass, as_it_is] {
+        const Lowered::Step first = row.lower(unit, pass, choice, on_);
+        if (as_it_is) return first;
+        if (pass != Pass::backward_params || !copies_->sums_chunks()) return copies_->step(part_unit(), first, first);
+        ConvUnit later = part_;
+        later.add_dw = true;
+        return copies_->step(part_unit(), first, row.lower(later, pass, choice, on_));
+      };
       const bool named = choice.algorithm[static_cast<std::size_t>(pass)] == row.name;
       if (can && (named || next.place != by_name_only)) {
         const double error = row.max_error(unit, pass, on_);
@@ -108,7 +115,8 @@ class Chooser {
     }
     std::ranges::stable_sort(found, {}, &Alternative::place);
     const Algorithm<On>& first = *row_of(found.front().algorithm);
-    found.front().reason = table_.reason(first.name, takes(first, pass) ? whole_ : part_, pass, on_);
+    if (table_.reason != nullptr)
+      found.front().reason = table_.reason(first.name, takes(first, pass) ? whole_ : part_, pass, on_);
     return found;
   }
 
@@ -148,15 +156,6 @@ class Chooser {
 
   void allow_add_in_place(Lowered& unit, const Spec& spec) const {
     if (whole_.add) unit.y_may_alias_x[1] = same_pitch(spec, 1) && spec.x[1].dtype == spec.y.dtype;
-  }
-
-  Lowered::Step lower_row(const Algorithm<On>& row, Pass pass, const Choice& choice) const {
-    if (takes(row, pass)) return row.lower(whole_, pass, choice, on_);
-    const Lowered::Step first = row.lower(part_, pass, choice, on_);
-    if (pass != Pass::backward_params || !copies_->sums_chunks()) return copies_->step(part_unit(), first, first);
-    ConvUnit later = part_;
-    later.add_dw = true;
-    return copies_->step(part_unit(), first, row.lower(later, pass, choice, on_));
   }
 
   AlgorithmTable<On> table_;

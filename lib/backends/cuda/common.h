@@ -40,8 +40,8 @@ auto lower(const Op& op, const Spec& spec, const Choice&, Machine& machine) -> d
 
 std::vector<std::string> recurrent_algorithms(const Spec&, Pass);
 
-/// The tables of the ops with several algorithms.
-AlgorithmTable<Machine> algorithm_table(const Conv&);
-AlgorithmTable<Machine> algorithm_table(const FullyConnected&);
+// The tables of the ops with several algorithms.
+AlgorithmTable<Machine> conv_table();
+AlgorithmTable<Machine> connected_table();
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -158,6 +158,6 @@ std::string conv_reason(const std::string& first, const ConvUnit& c, Pass pass, 
 
 }  // namespace
 
-AlgorithmTable<Machine> algorithm_table(const Conv&) { return {conv_rows, conv_reason}; }
+AlgorithmTable<Machine> conv_table() { return {conv_rows, conv_reason}; }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

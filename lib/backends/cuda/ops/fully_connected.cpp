@@ -125,8 +125,6 @@ constexpr Algorithm<Machine> connected_rows[] = {
 
 }  // namespace
 
-AlgorithmTable<Machine> algorithm_table(const FullyConnected&) {
-  return {connected_rows, [](const std::string&, const ConvUnit&, Pass, Machine&) { return std::string(); }};
-}
+AlgorithmTable<Machine> connected_table() { return {connected_rows}; }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE
