@@ -140,7 +140,15 @@ class Fuser {
 Units fuse(const Nodes& nodes, const Backend& backend, const Options& options) {
   Units units;
   units.wanted = EachNode<bool>(wanted_gradients(nodes.graph(), options));
-  units.dtype = EachNode<DType>(value_dtypes(nodes.graph(), options.dtype));
+  // Whole numbers, losses and what is computed from losses have the parameters' type.
+  units.dtype = EachNode<DType>(nodes.size(), options.dtype);
+  const std::vector<std::int64_t> numbers = whole_numbers(nodes.graph());
+  EachNode<bool> of_loss(nodes.size(), false);
+  for (const NodeId node : nodes.ids()) {
+    of_loss[node] =
+        is_loss(nodes[node].op) || std::ranges::any_of(nodes.inputs(node), [&](NodeId x) { return of_loss[x]; });
+    if (numbers[index(node)] > 0 || of_loss[node]) units.dtype[node] = parameter_dtype(options.dtype);
+  }
   const Fuser fuser(nodes, units, backend, options);
   EachNode<bool> taken(nodes.size(), false);
   for (const NodeId node : nodes.ids()) {
