@@ -6,7 +6,6 @@
 
 #include "lamina/backend.h"
 #include "lamina/error.h"
-#include "lamina/near_names.h"
 #include "lib/backends/cuda/backend.h"
 #include "lib/backends/cudnn/backend.h"
 #include "lib/backends/eigen/backend.h"

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "lamina/error.h"
-#include "lamina/near_names.h"
 #include "lamina/nets.h"
 #include "lib/core/numbers/rounding.h"
 

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "lamina/error.h"
-#include "lamina/near_names.h"
 
 namespace lamina {
 
