@@ -1,7 +1,6 @@
 // Every backend by its name. This is the only place with the whole list.
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "lamina/backend.h"

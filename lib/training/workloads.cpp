@@ -4,11 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "lamina/error.h"
 #include "lamina/nets.h"

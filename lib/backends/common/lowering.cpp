@@ -3,7 +3,6 @@
 #include "lowering.h"
 
 #include <cmath>
-#include <variant>
 
 #include "lamina/error.h"
 #include "lib/core/text/enumerators.h"

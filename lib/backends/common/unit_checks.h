@@ -2,7 +2,6 @@
 // Common checks and fusions of the backends of our own code.
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 

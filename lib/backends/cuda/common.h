@@ -1,10 +1,7 @@
 #pragma once
 // Shared by the files of this backend: the ops, and names of algorithms.
 
-#include <algorithm>
 #include <string>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "lamina/backend.h"

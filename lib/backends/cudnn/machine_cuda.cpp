@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "kernels/conv/conv_fold.h"
 #include "kernels/recurrent/recurrent.h"

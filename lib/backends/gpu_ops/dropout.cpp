@@ -3,7 +3,6 @@
 #include "kernels/dropout.h"
 
 #include <cmath>
-#include <cstdint>
 
 #include "gpu_ops.h"
 #include "kernels/moves/moves.h"

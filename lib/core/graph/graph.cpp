@@ -7,7 +7,6 @@
 #include <limits>
 #include <map>
 #include <unordered_map>
-#include <utility>
 
 #include "lamina/error.h"
 
