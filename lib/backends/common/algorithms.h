@@ -24,6 +24,9 @@ struct Prepared {
 /// The place of a row that the rule never takes: only a name or a measurement selects it.
 constexpr int by_name_only = 100;
 
+/// Whether a backend of our own code has a table for the op.
+inline bool has_table(const Op& op) { return holds<Conv, FullyConnected>(op); }
+
 /// Whether kernels of f32 and f64 in nchw read and write the values of a unit directly.
 bool takes_plain(const Spec&, Pass);
 

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "lamina/error.h"
 #include "lib/core/text/enumerators.h"
 #include "lib/core/units/binary.h"
 #include "lib/core/units/op_reads.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lamina/backend.h"
+#include "lamina/error.h"
 #include "lib/core/units/box.h"
 #include "lib/core/units/reorder.h"
 
@@ -32,6 +33,14 @@ Lowered::Step step(std::vector<Pass> passes, std::string algorithm, Function fun
                    std::size_t workspace_bytes = 0) {
   return {{std::move(passes), std::move(algorithm)},
           std::make_shared<FunctionKernel<Function>>(std::move(function), workspace_bytes)};
+}
+
+/// Calls `function.template operator()<T>()` with T = float or double, by `dtype`. Throws Unsupported for other types.
+template <class Function>
+decltype(auto) with_type(const std::string& backend, DType dtype, Function&& function) {
+  if (dtype == DType::f32) return function.template operator()<float>();
+  if (dtype == DType::f64) return function.template operator()<double>();
+  throw Unsupported(backend + ": no " + std::string(to_string(dtype)) + "; it computes in f32 and f64");
 }
 
 /// The passes of a step that computes every gradient of the unit.

@@ -10,8 +10,8 @@
 namespace lamina {
 
 /// Throws Unsupported unless all tensors of the unit are f32, or all are f64, or values have one half type or f32, and
-/// all other tensors are f32: see parameter_dtype(). Also throws for an input whose type does not
-/// hold all its labels or ids exactly. `backend` starts the messages.
+/// all other tensors are f32: see parameter_dtype(). Also throws for an input whose type does not hold all its labels
+/// or ids exactly, and UsageError for the op Input, which computes nothing. `backend` starts the messages.
 void check_types(const std::string& backend, const Spec&);
 
 /// Throw Unsupported for one rank's part of a batch: for backends with masks and statistics of whole batches only.

@@ -25,9 +25,6 @@ void check_spec(const std::string& self, const Spec& spec, const Choice& choice)
   check_tail(self, spec, default_fusion);
 }
 
-/// Whether the op has a table of algorithms.
-bool has_table(const Op& op) { return holds<Conv, FullyConnected>(op); }
-
 class CudaMixedPrecision final : public MixedPrecisionLowering {
  public:
   explicit CudaMixedPrecision(Machine& machine) : machine_(machine) {}
@@ -94,7 +91,6 @@ class CudaBackend final : public Backend {
 
   Lowered lower(const Spec& spec, const Choice& choice) override {
     check_spec(machine_.backend, spec, choice);
-    if (holds<Input>(spec.op)) throw UsageError(machine_.backend + ": an input computes nothing to be lowered");
     if (has_table(spec.op)) return halves_.lower_by_table(spec, choice);
     const bool copies = has_halves(spec) || spec.y.layout == Layout::nhwc;
     Lowered lowered = copies ? lower_on_copies(spec, choice, halves_) : halves_.lower(spec, choice);

@@ -196,7 +196,6 @@ bool CudnnBackend::takes_pitch(const Spec& spec) const {
 }
 
 Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {
-  if (holds<Input>(spec.op)) throw UsageError("cudnn: an input computes nothing to be lowered");
   check_enumerators(spec, choice);
   check_spec(spec, engines_ != nullptr);
   if (!takes_pitch(spec) && !graph::is_dense(spec)) refuse(spec.op, "its tensors must be without gaps");

@@ -31,11 +31,6 @@ void check_spec(const Spec& spec, const Choice& choice) {
   check_tail("eigen", spec, joins);
 }
 
-/// Whether the op has several algorithms.
-bool has_algorithms(const Op& op) { return holds<Conv, FullyConnected>(op); }
-
-bool is_transposed(const Spec& spec) { return holds<ConvTranspose>(spec.op); }
-
 /// Throws UsageError for the other name of im2col_gemm.
 void check_names(const Spec& spec, const Choice& choice, const MixedPrecisionLowering& halves) {
   for (std::size_t pass = 0; holds<Conv>(spec.op) && pass < choice.algorithm.size(); ++pass)
@@ -80,8 +75,8 @@ std::string EigenBackend::describe() {
 }
 
 std::vector<std::string> EigenBackend::algorithms(const Spec& spec, Pass pass) const {
-  if (is_transposed(spec)) return algorithms(mirrored(in_f32(spec)), mirrored(pass));
-  if (has_algorithms(spec.op)) return Chooser(context_.set.table(spec.op), spec, context_, context_.halves).names(pass);
+  if (holds<ConvTranspose>(spec.op)) return algorithms(mirrored(in_f32(spec)), mirrored(pass));
+  if (has_table(spec.op)) return Chooser(context_.set.table(spec.op), spec, context_, context_.halves).names(pass);
   if (!holds<Input>(spec.op) && has_pass(spec.op, pass)) return {"direct"};
   return {};
 }
@@ -93,12 +88,11 @@ bool EigenBackend::fuses(const Spec& spec, const Node& next, int) const {
 Lowered EigenBackend::lower(const Spec& spec, const Choice& choice) {
   check_spec(spec, choice);
   check_names(spec, choice, halves_);
-  if (holds<Input>(spec.op)) throw UsageError("eigen: an input computes nothing to be lowered");
-  if (has_algorithms(spec.op))
+  if (has_table(spec.op))
     return Chooser<const Context>(context_.set.table(spec.op), spec, context_, halves_).lower(choice);
   const Lowered lowered =
       has_halves(spec) ? lower_on_copies(spec, choice, halves_) : context_.set.lower(spec, choice, context_);
-  if (!is_transposed(spec)) check_direct("eigen", spec, choice, lowered);
+  if (!holds<ConvTranspose>(spec.op)) check_direct("eigen", spec, choice, lowered);
   return lowered;
 }
 

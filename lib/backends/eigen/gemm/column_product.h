@@ -86,12 +86,11 @@ class ColumnProduct {
       const auto store = [&](OutputTile<T> tile, std::int64_t row, std::int64_t column) {
         place.store(tile, row, column, *kernels_);
       };
-      const T* const a = operands.a + rows.first * operands.lda;
       // Weights with many taps exceed the L2 cache, which is often small beside narrow vectors.
       Block<T> block{
           .kernels = kernels_,
           .rows = rows.last - rows.first,
-          .a = {a, operands.lda},
+          .a = {nullptr, operands.lda},
           .b = {.ld = section.in_place ? columns.plane() : kernels_->width()},
           .c = {.ld = work.output.plane, .non_temporal = operands.non_temporal},
           .epilogue = operands.epilogue.from(rows.first),
@@ -108,7 +107,7 @@ class ColumnProduct {
                              : columns.segments(range, widths_of(range, panels), panel_stride(), operands.source.pitch,
                                                 kernels_->lanes, work.buffers.segments);
         for (std::int64_t k = 0; k < depth_; k += block_depth_) {
-          block.a.data = a + k;
+          block.a.data = operands.a + rows.first * operands.lda + k;
           block.depth = std::min(block_depth_, depth_ - k);
           block.along.begins = k == 0;
           block.along.ends = k + block.depth == depth_;
