@@ -21,7 +21,6 @@
 #include "bench/measure/session.h"
 #include "commands.h"
 #include "lamina/error.h"
-#include "lamina/near_names.h"
 
 namespace lamina::bench {
 

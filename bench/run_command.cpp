@@ -11,7 +11,6 @@
 #include "bench/rows/rows.h"
 #include "commands.h"
 #include "lamina/error.h"
-#include "lamina/near_names.h"
 
 namespace lamina::bench {
 namespace {

@@ -4,7 +4,6 @@
 
 #include "builders.h"
 #include "lamina/error.h"
-#include "lamina/near_names.h"
 
 namespace lamina::nets {
 namespace {

@@ -13,7 +13,6 @@
 
 #include "flags.h"
 #include "lamina/error.h"
-#include "lamina/near_names.h"
 
 namespace lamina::bench {
 namespace {

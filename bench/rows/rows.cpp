@@ -21,7 +21,6 @@
 #include "bench/io/interrupt.h"
 #include "bench/machine/ranks.h"
 #include "lamina/error.h"
-#include "lamina/near_names.h"
 #include "runner.h"
 
 namespace lamina::bench {

@@ -14,7 +14,6 @@
 #include "bench/io/interrupt.h"
 #include "bench/machine/ranks.h"
 #include "lamina/error.h"
-#include "lamina/near_names.h"
 #include "report.h"
 
 namespace lamina::bench {

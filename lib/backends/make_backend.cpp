@@ -1,12 +1,10 @@
 // Every backend by its name. This is the only place with the whole list.
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "lamina/backend.h"
 #include "lamina/error.h"
-#include "lamina/near_names.h"
 #include "lib/backends/cuda/backend.h"
 #include "lib/backends/cudnn/backend.h"
 #include "lib/backends/eigen/backend.h"

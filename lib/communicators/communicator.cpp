@@ -7,7 +7,6 @@
 
 #include "communicators.h"
 #include "lamina/error.h"
-#include "lamina/near_names.h"
 #include "lib/core/system/usable_threads.h"
 #include "lib/core/text/difference.h"
 #include "lib/core/text/shortest.h"

@@ -7,7 +7,6 @@
 #include "checkpoint.h"
 #include "lamina/error.h"
 #include "lamina/initialisers.h"
-#include "lamina/near_names.h"
 #include "lamina/random.h"
 
 namespace lamina::training {

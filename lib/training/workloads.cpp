@@ -4,14 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "lamina/error.h"
-#include "lamina/near_names.h"
 #include "lamina/nets.h"
 #include "lib/core/numbers/rounding.h"
 

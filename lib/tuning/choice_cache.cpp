@@ -134,15 +134,15 @@ ChoiceCache::Entry entry_of(const Json& object, const std::string& where) {
   entry.key.device = text_in(object, "device", where);
   entry.key.version = text_in(object, "version", where);
   entry.key.unit = text_in(object, "unit", where);
-  entry.key.named = by_pass(object, "named", where);
-  entry.key.math = math_in(object, where);
+  entry.key.asked.algorithm = by_pass(object, "named", where);
+  entry.key.asked.math = math_in(object, where);
   const Json& deterministic = field(object, "deterministic", where);
   if (!deterministic.is_boolean()) fail(where, "\"deterministic\" is neither true nor false");
-  entry.key.deterministic = deterministic.get<bool>();
-  entry.key.max_error = max_error_in(object, where);
+  entry.key.asked.deterministic = deterministic.get<bool>();
+  entry.key.asked.max_error = max_error_in(object, where);
   const Json& limit = field(object, "workspace_limit", where);
   if (!limit.is_number_unsigned()) fail(where, "\"workspace_limit\" is not a number of bytes");
-  entry.key.workspace_limit = limit.get<std::size_t>();
+  entry.key.asked.workspace_limit = limit.get<std::size_t>();
   entry.algorithms = by_pass(object, "algorithm", where);
   return entry;
 }
@@ -160,11 +160,11 @@ Json json_of(const ChoiceCache::Entry& entry) {
           {"device", key.device},
           {"version", key.version},
           {"unit", key.unit},
-          {"named", json_of(key.named)},
-          {"math", std::string(to_string(key.math))},
-          {"deterministic", key.deterministic},
-          {"max_error", std::isfinite(key.max_error) ? Json(key.max_error) : Json(nullptr)},
-          {"workspace_limit", key.workspace_limit},
+          {"named", json_of(key.asked.algorithm)},
+          {"math", std::string(to_string(key.asked.math))},
+          {"deterministic", key.asked.deterministic},
+          {"max_error", std::isfinite(key.asked.max_error) ? Json(key.asked.max_error) : Json(nullptr)},
+          {"workspace_limit", key.asked.workspace_limit},
           {"algorithm", json_of(entry.algorithms)}};
 }
 
@@ -217,23 +217,19 @@ std::string choices_text(const ChoiceEntries& entries) {
 }  // namespace
 
 ChoiceKey choice_key(Backend& backend, const Spec& spec, const Choice& asked) {
-  return {.backend = std::string(backend.name()),
-          .device = backend.device().describe(),
-          .version = "lamina " LAMINA_VERSION ", " + backend.describe(),
-          .unit = to_string(spec),
-          .named = asked.algorithm,
-          .math = asked.math,
-          .deterministic = asked.deterministic,
-          .max_error = asked.max_error,
-          .workspace_limit = asked.workspace_limit};
+  ChoiceKey key{std::string(backend.name()), backend.device().describe(),
+                "lamina " LAMINA_VERSION ", " + backend.describe(), to_string(spec), asked};
+  key.asked.measure = false;
+  return key;
 }
 
 std::string to_string(const ChoiceKey& key) {
-  const std::string texts[] = {key.unit,     key.backend,  key.device,  key.version,
-                               key.named[0], key.named[1], key.named[2]};
-  return joined(texts) + std::string(to_string(key.math)) + (key.deterministic ? " deterministic" : " any") +
-         (std::isfinite(key.max_error) ? " error " + shortest(key.max_error) : " any error") + " workspace " +
-         std::to_string(key.workspace_limit);
+  const Choice& asked = key.asked;
+  const std::string texts[] = {key.unit, key.backend, key.device, key.version};
+  return joined(texts) + joined(asked.algorithm) + std::string(to_string(asked.math)) +
+         (asked.deterministic ? " deterministic" : " any") +
+         (std::isfinite(asked.max_error) ? " error " + shortest(asked.max_error) : " any error") + " workspace " +
+         std::to_string(asked.workspace_limit);
 }
 
 ChoiceCache::ChoiceCache(fs::path file) : file_(std::move(file)), entries_(read_choices(file_)) {}

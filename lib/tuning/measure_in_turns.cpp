@@ -13,8 +13,6 @@
 namespace lamina {
 namespace {
 
-std::size_t index_of(Pass pass) { return static_cast<std::size_t>(pass); }
-
 std::string reasons(const LayerTuning& tuning) {
   std::string all;
   for (const LayerTuning::Candidate& one : tuning.candidates)

@@ -9,6 +9,9 @@
 
 namespace lamina {
 
+/// The place of a pass in Choice::algorithm.
+inline std::size_t index_of(Pass pass) { return static_cast<std::size_t>(pass); }
+
 /// Tuner::measure, for every pass of the unit that `choice` leaves open.
 ///
 /// The answer names an algorithm for each pass that the unit has. If no open pass has a choice, the answer comes at

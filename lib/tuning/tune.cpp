@@ -24,8 +24,6 @@ constexpr double slow_factor = 10;      // factor over the fastest on one image:
 constexpr double short_seconds = 0.01;  // a hundred times the time to wake a sleeping thread
 constexpr int looks = 4;                // looks at the results of short runs
 
-std::size_t index_of(Pass pass) { return static_cast<std::size_t>(pass); }
-
 void run(const Lowered& lowered, const Args& args, Pass pass) {
   for (const Lowered::Step& step : lowered.steps)
     if (step.covers(pass)) step.kernel->run(args);
@@ -175,9 +173,7 @@ class PassTuner {
     const auto one_run = [&](std::size_t i) {
       lowered[i] = backend_.lower(one_image, named(tuning_.candidates[i].algorithm));
       if (bind_in_buffer(one_image, lowered[i], nullptr).bytes > buffer_bytes_) return;
-      prepare(one_image, lowered[i]);
-      seconds[i] =
-          tuning_.spec.x.front().shape.n * timed(lowered[i], bind_in_buffer(one_image, lowered[i], buffer_).args);
+      seconds[i] = tuning_.spec.x.front().shape.n * timed(lowered[i], prepare(one_image, lowered[i]));
       fastest = std::min(fastest, seconds[i]);
     };
     draw_numbers(device_, one_image, buffer_);
@@ -192,8 +188,7 @@ class PassTuner {
       measured.seconds = {seconds[i]};
       measured.of_one_image = true;
       if (!rules_.look) continue;
-      prepare(one_image, lowered[i]);
-      const Args args = bind_in_buffer(one_image, lowered[i], buffer_).args;
+      const Args args = prepare(one_image, lowered[i]);
       lamina::run(lowered[i], args, pass_);
       rules_.look(tuning_.candidates[i], one_image, args);
     }
@@ -251,12 +246,13 @@ class PassTuner {
     return timer_->seconds();
   }
 
-  /// What a backward pass reads: y, and what forward leaves for it.
-  void prepare(const Spec& spec, const Lowered& lowered) {
-    if (pass_ == Pass::forward) return;
-    const Args args = bind_in_buffer(spec, lowered, buffer_).args;
+  /// The unit in the buffer, with what a backward pass reads: y, and what forward leaves for it.
+  Args prepare(const Spec& spec, const Lowered& lowered) {
+    Args args = bind_in_buffer(spec, lowered, buffer_).args;
+    if (pass_ == Pass::forward) return args;
     lamina::run(lowered, args, Pass::prepare);
     lamina::run(lowered, args, Pass::forward);
+    return args;
   }
 
   Backend& backend_;

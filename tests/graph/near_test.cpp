@@ -1,6 +1,6 @@
 // Suggestions for mistyped names.
 
-#include "lamina/near_names.h"
+#include "lamina/error.h"
 
 #include "tests/support/catch.h"
 

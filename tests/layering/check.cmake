@@ -75,7 +75,7 @@ allow(lib/backends/common ${public} ${lowering} ${support})
 allow(lib/backends ${public} ${support} "lib/backends/(eigen|cuda|cudnn)/backend\\.h")
 allow(kernels/host lib/core/numbers/float16\\.h kernels/common/[a-z0-9_]+\\.h ucontext\\.h setjmp\\.h "sanitizer/[a-z_]+\\.h" ${posix})
 allow(kernels ${kernels} ${timing_kernels} "kernels/host/(cuda_on_host|halves)\\.h" ${cuda})
-allow(nets "lamina/(api|error|graph|near_names|nets|op|shape)\\.h")
+allow(nets "lamina/(api|error|graph|nets|op|shape)\\.h")
 allow(bench/race/peers ${public} ${json} oneapi/dnnl/dnnl\\.hpp "bench/(timing/stopwatch|race/serve/[a-z_]+)\\.h")
 # The program is a user of the library: public headers alone, so that anyone can write such a benchmark.
 set(bench ${public} ${json} benchmark/.* CLI/.* fmt/.* ${posix})

@@ -77,7 +77,7 @@ TEST_CASE("an op, a pass, a tensor or a text out of range is a usage error") {
   check_refused("pass", [] { to_string(none<Pass>); });
   check_refused("math", [] { to_string(none<Math>); });
   ChoiceKey key;
-  key.math = none<Math>;
+  key.asked.math = none<Math>;
   check_refused("math", [&] { to_string(key); });
   check_refused("dtype", [] { oracle().peak_flops_per_second(none<DType>); });
 

@@ -19,21 +19,21 @@ namespace {
 
 /// Keys that differ in every part, and in texts that would be equal without the lengths of the parts.
 std::vector<ChoiceKey> keys() {
-  const ChoiceKey plain{.backend = "b", .device = "d", .version = "v", .unit = "conv(8, 3x3)", .workspace_limit = 1000};
+  const ChoiceKey plain{"b", "d", "v", "conv(8, 3x3)", {.workspace_limit = 1000}};
   std::vector<ChoiceKey> all(13, plain);
   all[1].backend = "other";
   all[2].device = "other \"device\"\n\xE2\x82\xAC";
   all[3].version = "9.19";
   all[4].unit = "conv(8, 3x3) + relu";
-  all[5].named = {"", "direct", ""};
-  all[6].named = {"direct", "", ""};
-  all[7].math = Math::tf32;
-  all[8].deterministic = true;
-  all[9].max_error = 1e-3 / 3;
-  all[10].workspace_limit = ~std::size_t{0};
+  all[5].asked.algorithm = {"", "direct", ""};
+  all[6].asked.algorithm = {"direct", "", ""};
+  all[7].asked.math = Math::tf32;
+  all[8].asked.deterministic = true;
+  all[9].asked.max_error = 1e-3 / 3;
+  all[10].asked.workspace_limit = ~std::size_t{0};
   all[11].backend = "b d";
   all[11].device = "";
-  all[12].max_error = 0;
+  all[12].asked.max_error = 0;
   return all;
 }
 

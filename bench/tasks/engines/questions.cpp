@@ -15,7 +15,6 @@
 #include "bench/measure/session.h"
 #include "lamina/cudnn_engines.h"
 #include "lamina/error.h"
-#include "lamina/near_names.h"
 
 namespace lamina::bench {
 namespace {

@@ -24,45 +24,35 @@ struct Prepared {
 /// The place of a row that the rule never takes: only a name or a measurement selects it.
 constexpr int by_name_only = 100;
 
+/// Whether a backend of our own code has a table for the op.
+inline bool has_table(const Op& op) { return holds<Conv, FullyConnected>(op); }
+
+/// Whether kernels of f32 and f64 in nchw read and write the values of a unit directly.
+bool takes_plain(const Spec&, Pass);
+
 /// A row of a table: one algorithm. The backend's kernels run on `On`, for example on a GPU or a thread pool.
 template <class On>
 struct Algorithm {
   const char* name;
   /// Whether its kernels read and write the values of this unit and pass directly. If not, they run on copies, and the
   /// other functions get the part of the unit that a copy holds.
-  bool (*takes)(const Spec&, Pass);
+  bool (*takes)(const Spec&, Pass) = takes_plain;
   /// Why the algorithm cannot run the pass: a sentence that begins with the algorithm's name. Empty: it can.
-  std::string (*refusal)(const ConvUnit&, Pass, On&);
+  std::string (*refusal)(const ConvUnit&, Pass, On&) = [](const ConvUnit&, Pass, On&) { return std::string(); };
   /// Place in the rule: the lowest number comes first, by_name_only last. Rows with equal numbers keep their order.
   int (*place)(const ConvUnit&, Pass, On&);
   /// Its bound on |computed - exact| over the sum of |terms|.
-  double (*max_error)(const ConvUnit&, Pass, On&);
+  double (*max_error)(const ConvUnit&, Pass, On&) = [](const ConvUnit&, Pass, On&) { return no_bound; };
   Lowered::Step (*lower)(const ConvUnit&, Pass, const Choice&, On&);
-  Prepared (*prepare)(const ConvUnit&, On&);
+  Prepared (*prepare)(const ConvUnit&, On&) = [](const ConvUnit&, On&) { return Prepared(); };
 };
 
-/// A table. Its `reason` says why the rule puts the row `first` in front.
+/// A table. Its `reason` says why the rule puts the row `first` in front; null: its place is the only reason.
 template <class On>
 struct AlgorithmTable {
   std::span<const Algorithm<On>> rows;
-  std::string (*reason)(const std::string& first, const ConvUnit&, Pass, On&);
+  std::string (*reason)(const std::string& first, const ConvUnit&, Pass, On&) = nullptr;
 };
-
-/// Functions for rows: `takes` for kernels of f32 and f64 in nchw, `refusal` for rows that run every pass, `max_error`
-/// for rows without a bound, `prepare` for rows that prepare nothing.
-bool takes_plain(const Spec&, Pass);
-template <class On>
-std::string runs_all(const ConvUnit&, Pass, On&) {
-  return {};
-}
-template <class On>
-double no_guarantee(const ConvUnit&, Pass, On&) {
-  return no_bound;
-}
-template <class On>
-Prepared nothing(const ConvUnit&, On&) {
-  return {};
-}
 
 /// A row of a table for one pass of one unit, as pick() reads it.
 struct Alternative {
@@ -111,7 +101,14 @@ class Chooser {
       next.refusal = row.refusal(unit, pass, on_);
       const bool can = next.refusal.empty();
       next.place = can ? row.place(unit, pass, on_) : by_name_only;
-      next.make_step = [&, pass] { return lower_row(row, pass, choice); };
+      next.make_step = [&, pass, as_it_is] {
+        const Lowered::Step first = row.lower(unit, pass, choice, on_);
+        if (as_it_is) return first;
+        if (pass != Pass::backward_params || !copies_->sums_chunks()) return copies_->step(part_unit(), first, first);
+        ConvUnit later = part_;
+        later.add_dw = true;
+        return copies_->step(part_unit(), first, row.lower(later, pass, choice, on_));
+      };
       const bool named = choice.algorithm[static_cast<std::size_t>(pass)] == row.name;
       if (can && (named || next.place != by_name_only)) {
         const double error = row.max_error(unit, pass, on_);
@@ -121,7 +118,8 @@ class Chooser {
     }
     std::ranges::stable_sort(found, {}, &Alternative::place);
     const Algorithm<On>& first = *row_of(found.front().algorithm);
-    found.front().reason = table_.reason(first.name, takes(first, pass) ? whole_ : part_, pass, on_);
+    if (table_.reason != nullptr)
+      found.front().reason = table_.reason(first.name, takes(first, pass) ? whole_ : part_, pass, on_);
     return found;
   }
 
@@ -161,15 +159,6 @@ class Chooser {
 
   void allow_add_in_place(Lowered& unit, const Spec& spec) const {
     if (whole_.add) unit.y_may_alias_x[1] = same_pitch(spec, 1) && spec.x[1].dtype == spec.y.dtype;
-  }
-
-  Lowered::Step lower_row(const Algorithm<On>& row, Pass pass, const Choice& choice) const {
-    if (takes(row, pass)) return row.lower(whole_, pass, choice, on_);
-    const Lowered::Step first = row.lower(part_, pass, choice, on_);
-    if (pass != Pass::backward_params || !copies_->sums_chunks()) return copies_->step(part_unit(), first, first);
-    ConvUnit later = part_;
-    later.add_dw = true;
-    return copies_->step(part_unit(), first, row.lower(later, pass, choice, on_));
   }
 
   AlgorithmTable<On> table_;

@@ -3,9 +3,7 @@
 #include "lowering.h"
 
 #include <cmath>
-#include <variant>
 
-#include "lamina/error.h"
 #include "lib/core/text/enumerators.h"
 #include "lib/core/units/binary.h"
 #include "lib/core/units/op_reads.h"
@@ -28,8 +26,7 @@ void check_enumerators(const Spec& spec, const Choice& choice) {
 
 Lowered empty_unit(const Spec& spec) {
   Lowered unit;
-  for (std::vector<bool>* flags :
-       {&unit.backward_reads_x, &unit.y_may_alias_x, &unit.dx_is_dy, &unit.dx_may_alias_dy, &unit.recompute_reads_x})
+  for (std::vector<bool>* flags : {&unit.backward_reads_x, &unit.y_may_alias_x, &unit.dx_is_dy, &unit.dx_may_alias_dy})
     flags->assign(spec.x.size(), false);
   return unit;
 }
@@ -37,7 +34,6 @@ Lowered empty_unit(const Spec& spec) {
 void allow_in_place(Lowered& unit, const Spec& spec, std::size_t i) {
   unit.y_may_alias_x[i] = same_pitch(spec, i);
   unit.dx_may_alias_dy[i] = same_gradient_pitch(spec, i);
-  unit.recompute_reads_x[i] = true;
 }
 
 Lowered in_place_unit(const Spec& spec) {
@@ -54,13 +50,6 @@ Lowered pointwise_unit(const Spec& spec) {
   return unit;
 }
 
-void finish_parts(Lowered& unit, const Spec& spec) {
-  if (may_be_view(spec.op))
-    std::erase_if(unit.steps, [](const Lowered::Step& step) { return step.covers(Pass::recompute); });
-  else
-    unit.recompute_reads_x.assign(spec.x.size(), true);
-}
-
 Lowered binary_unit(const Spec& spec) {
   using F = BinaryFunction;
   const F function = std::get<Binary>(spec.op).function;
@@ -68,7 +57,6 @@ Lowered binary_unit(const Spec& spec) {
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
     const bool fills = spec.x[i].shape == spec.y.shape;
     if (fills) allow_in_place(unit, spec, i);
-    unit.recompute_reads_x[i] = true;
     unit.dx_is_dy[i] = fills && (function == F::add || (function == F::subtract && i == 0));
     for (const int of : {0, 1})
       if (spec.mode == Mode::training && spec.wants_dx[static_cast<std::size_t>(of)] &&
@@ -80,7 +68,6 @@ Lowered binary_unit(const Spec& spec) {
 
 Lowered reorder_unit(const Spec& spec, const std::vector<CopyAxis>& axes) {
   Lowered unit = empty_unit(spec);
-  unit.recompute_reads_x[0] = true;
   if (axes.size() == 1) {
     allow_in_place(unit, spec, 0);
     unit.dx_is_dy[0] = true;

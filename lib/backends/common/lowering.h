@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lamina/backend.h"
+#include "lamina/error.h"
 #include "lib/core/units/box.h"
 #include "lib/core/units/reorder.h"
 
@@ -34,17 +35,30 @@ Lowered::Step step(std::vector<Pass> passes, std::string algorithm, Function fun
           std::make_shared<FunctionKernel<Function>>(std::move(function), workspace_bytes)};
 }
 
+/// Calls `function.template operator()<T>()` with T = float or double, by `dtype`. Throws Unsupported for other types.
+template <class Function>
+decltype(auto) with_type(const std::string& backend, DType dtype, Function&& function) {
+  if (dtype == DType::f32) return function.template operator()<float>();
+  if (dtype == DType::f64) return function.template operator()<double>();
+  throw Unsupported(backend + ": no " + std::string(to_string(dtype)) + "; it computes in f32 and f64");
+}
+
 /// The passes of a step that computes every gradient of the unit.
 std::vector<Pass> gradient_passes(const Spec&);
 
-/// The steps of an op whose only algorithm is "direct": forward, and in training recompute (the same) and backward.
+/// Whether an op has the pass, by its kind alone.
+bool has_pass(const Op&, Pass);
+
+/// The steps of an op whose only algorithm is "direct": forward, and in training backward and, if the op has that pass,
+/// recompute, which is forward again.
 template <class Forward, class Backward>
 void add_steps(Lowered& unit, const Spec& spec, const Forward& forward, const Backward& backward,
                std::size_t forward_workspace = 0, std::size_t backward_workspace = 0,
                std::vector<Pass> backward_passes = {Pass::backward_data}) {
   unit.steps.push_back(step({Pass::forward}, "direct", forward, forward_workspace));
   if (spec.mode == Mode::inference) return;
-  unit.steps.push_back(step({Pass::recompute}, "direct", forward, forward_workspace));
+  if (has_pass(spec.op, Pass::recompute))
+    unit.steps.push_back(step({Pass::recompute}, "direct", forward, forward_workspace));
   unit.steps.push_back(step(std::move(backward_passes), "direct", backward, backward_workspace));
 }
 
@@ -60,16 +74,13 @@ inline bool same_gradient_pitch(const Spec& spec, std::size_t i) {
   return spec.x[i].gradient_pitch == spec.y.gradient_pitch;
 }
 
-/// Lets y share the memory of x[i], and dx[i] that of dy, where the pitches are equal. Recompute reads x[i].
+/// Lets y share the memory of x[i], and dx[i] that of dy, where the pitches are equal.
 void allow_in_place(Lowered&, const Spec&, std::size_t i);
 
 /// The unit of an op that may work in place and computes its gradient from y and dy, such as ReLU.
 Lowered in_place_unit(const Spec&);
 /// The same for an op whose gradient is computed from x or from y, as op_reads() says.
 Lowered pointwise_unit(const Spec&);
-
-/// Completes the unit of a Concat or a Slice, which has its steps: an op that may be a view is not recomputed.
-void finish_parts(Lowered&, const Spec&);
 
 /// The unit of a Binary. An input that has the shape of y may share the memory of y.
 Lowered binary_unit(const Spec&);
@@ -94,13 +105,6 @@ bool holds(const Op& op) {
 
 /// Whether y is a function of x, element by element.
 inline bool is_activation(const Op& op) { return holds<Relu, Pointwise>(op); }
-
-/// Whether an op has the pass, by its kind alone.
-bool has_pass(const Op&, Pass);
-
-/// Whether the node reads two different values. A value added to itself does not fuse: both operands would be the value
-/// inside the unit, which is not stored.
-inline bool reads_two_values(const Node& node) { return node.inputs.size() == 2 && node.inputs[0] != node.inputs[1]; }
 
 /// Throws Unsupported for a step that needs more workspace than the limit. `unit` starts the message.
 void check_workspace(const std::string& unit, const Choice&, const Lowered::Step&);

@@ -13,6 +13,7 @@
 namespace lamina {
 
 void check_types(const std::string& backend, const Spec& spec) {
+  if (holds<Input>(spec.op)) throw UsageError(backend + ": an input computes nothing to be lowered");
   DType values = spec.y.dtype;
   for (const TensorSpec& x : spec.x)
     if (is_half(x.dtype)) values = x.dtype;

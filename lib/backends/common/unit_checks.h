@@ -2,7 +2,6 @@
 // Checks and fusions that backends share.
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,8 +10,8 @@
 namespace lamina {
 
 /// Throws Unsupported unless all tensors of the unit are f32, or all are f64, or all are f32 except for values of one
-/// half type: see value_dtypes() and parameter_dtype(). Also throws for an input whose type does not hold all its
-/// labels or ids exactly. `backend` starts the messages.
+/// half type: see parameter_dtype(). Also throws for an input whose type does not hold all its labels or ids exactly,
+/// and UsageError for the op Input, which computes nothing. `backend` starts the messages.
 void check_types(const std::string& backend, const Spec&);
 
 /// Throw Unsupported for one rank's part of a batch: for backends with masks and statistics of whole batches only.

@@ -25,9 +25,6 @@ void check_spec(const std::string& self, const Spec& spec, const Choice& choice)
   check_tail(self, spec, default_fusion);
 }
 
-/// Whether the op has a table of algorithms.
-bool has_table(const Op& op) { return holds<Conv, FullyConnected>(op); }
-
 class CudaMixedPrecision final : public MixedPrecisionLowering {
  public:
   explicit CudaMixedPrecision(Machine& machine) : machine_(machine) {}
@@ -41,30 +38,27 @@ class CudaMixedPrecision final : public MixedPrecisionLowering {
   Lowered lower(const Spec& spec, const Choice& choice) override {
     return std::visit(
         [&]<class T>(const T& op) -> Lowered {
-          if constexpr (std::is_same_v<T, Input>) {
-            throw UsageError(machine_.backend + ": an input computes nothing to be lowered");
-          } else if constexpr (OneOf<T, Conv, FullyConnected>) {
-            const Lowered lowered = Chooser(algorithm_table(op), spec, machine_, *this).lower(choice);
-            for (const Lowered::Step& step : lowered.steps)
-              if (step.algorithm == im2col_gemm_name || step.algorithm == cublas_name)
-                machine_.make_blas(conv_unit(spec).dtype);
-            return lowered;
-          } else if constexpr (std::is_same_v<T, ConvTranspose>) {
+          if constexpr (OneOf<T, Input, Conv, FullyConnected>)
+            return {};
+          else if constexpr (std::is_same_v<T, ConvTranspose>)
             return LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_,
-                                            [&](const Spec& of, const Choice& its) { return lower(of, its); });
-          } else {
+                                            [&](const Spec& of, const Choice& its) { return lower_by_table(of, its); });
+          else
             return LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_);
-          }
         },
         spec.op);
   }
   void convert(const Tensor& to, const Tensor& from) override { LAMINA_CUDA_SPACE::convert(to, from, false, machine_); }
 
-  std::vector<std::string> algorithms(const Spec& spec, Pass pass) {
-    const auto* const conv = std::get_if<Conv>(&spec.op);
-    const AlgorithmTable<Machine> table =
-        conv != nullptr ? algorithm_table(*conv) : algorithm_table(std::get<FullyConnected>(spec.op));
-    return Chooser(table, spec, machine_, *this).names(pass);
+  Chooser<Machine> chooser(const Spec& spec) {
+    return {holds<Conv>(spec.op) ? conv_table() : connected_table(), spec, machine_, *this};
+  }
+  Lowered lower_by_table(const Spec& spec, const Choice& choice) {
+    const Lowered lowered = chooser(spec).lower(choice);
+    for (const Lowered::Step& step : lowered.steps)
+      if (step.algorithm == im2col_gemm_name || step.algorithm == cublas_name)
+        machine_.make_blas(conv_unit(spec).dtype);
+    return lowered;
   }
 
  private:
@@ -85,23 +79,22 @@ class CudaBackend final : public Backend {
 
   std::vector<std::string> algorithms(const Spec& spec, Pass pass) const override {
     if (holds<ConvTranspose>(spec.op)) return algorithms(mirrored(in_f32(spec)), mirrored(pass));
-    if (has_table(spec.op)) return halves_.algorithms(spec, pass);
+    if (has_table(spec.op)) return halves_.chooser(spec).names(pass);
     if (holds<Input>(spec.op) || !has_pass(spec.op, pass)) return {};
     if (holds<Recurrent>(spec.op)) return recurrent_algorithms(spec, pass);
     return {"direct"};
   }
 
   bool fuses(const Spec& spec, const Node& next, int) const override {
-    if (!default_fusion(spec.op, spec.tail, spec.tail.size(), next.op, spec.mode)) return false;
-    return !holds<Add>(next.op) || reads_two_values(next);
+    return default_fusion(spec.op, spec.tail, spec.tail.size(), next.op, spec.mode);
   }
 
   Lowered lower(const Spec& spec, const Choice& choice) override {
     check_spec(machine_.backend, spec, choice);
-    const bool copies = !has_table(spec.op) && (has_halves(spec) || spec.y.layout == Layout::nhwc);
+    if (has_table(spec.op)) return halves_.lower_by_table(spec, choice);
+    const bool copies = has_halves(spec) || spec.y.layout == Layout::nhwc;
     Lowered lowered = copies ? lower_on_copies(spec, choice, halves_) : halves_.lower(spec, choice);
-    if (!holds<Conv, ConvTranspose, FullyConnected, Recurrent>(spec.op))
-      check_direct(machine_.backend, spec, choice, lowered);
+    if (!holds<ConvTranspose, Recurrent>(spec.op)) check_direct(machine_.backend, spec, choice, lowered);
     return lowered;
   }
 

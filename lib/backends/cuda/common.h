@@ -1,10 +1,7 @@
 #pragma once
 // Shared by the files of this backend: the ops, and names of algorithms.
 
-#include <algorithm>
 #include <string>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "lamina/backend.h"
@@ -40,8 +37,8 @@ auto lower(const Op& op, const Spec& spec, const Choice&, Machine& machine) -> d
 
 std::vector<std::string> recurrent_algorithms(const Spec&, Pass);
 
-/// The tables of algorithms. Recurrent has several algorithms without a table.
-AlgorithmTable<Machine> algorithm_table(const Conv&);
-AlgorithmTable<Machine> algorithm_table(const FullyConnected&);
+// The tables of algorithms. Recurrent has several algorithms without a table.
+AlgorithmTable<Machine> conv_table();
+AlgorithmTable<Machine> connected_table();
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

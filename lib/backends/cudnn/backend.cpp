@@ -185,8 +185,7 @@ std::vector<std::string> CudnnBackend::algorithms(const Spec& spec, Pass pass) c
 }
 
 bool CudnnBackend::fuses(const Spec& spec, const Node& next, int) const {
-  if (!joins(spec, spec.tail.size(), next.op, engines_ != nullptr)) return false;
-  return !holds<Add>(next.op) || reads_two_values(next);
+  return joins(spec, spec.tail.size(), next.op, engines_ != nullptr);
 }
 
 bool CudnnBackend::masks_dx(const Spec& spec, const Spec& reader) const {
@@ -199,7 +198,6 @@ bool CudnnBackend::takes_pitch(const Spec& spec) const {
 }
 
 Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {
-  if (holds<Input>(spec.op)) throw UsageError("cudnn: an input computes nothing to be lowered");
   check_enumerators(spec, choice);
   check_spec(spec, engines_ != nullptr);
   if (!takes_pitch(spec) && !graph::is_dense(spec)) refuse(spec.op, "its tensors must be without gaps");

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "kernels/conv/conv_fold.h"
 #include "kernels/recurrent/recurrent.h"
@@ -108,8 +107,8 @@ class CudaMachine final : public Machine {
   /// Calls launch.template operator()<T>(stream), which launches kernels of the type.
   template <class Launch>
   void launch_in(DType dtype, const Launch& launch) {
-    cuda::with_type("cudnn", dtype,
-                    [&]<class T>() { on_.launch([&](Stream stream) { launch.template operator()<T>(stream); }); });
+    with_type("cudnn", dtype,
+              [&]<class T>() { on_.launch([&](Stream stream) { launch.template operator()<T>(stream); }); });
   }
 
   int number_;

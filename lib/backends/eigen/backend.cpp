@@ -7,6 +7,7 @@
 
 #include <variant>
 
+#include "lib/backends/common/algorithms.h"
 #include "lib/backends/common/conv_transpose.h"
 #include "lib/backends/common/lowering.h"
 #include "lib/backends/common/unit_checks.h"
@@ -29,11 +30,6 @@ void check_spec(const Spec& spec, const Choice& choice) {
   check_nchw("eigen", spec);
   check_tail("eigen", spec, joins);
 }
-
-/// Whether the op has several algorithms.
-bool has_algorithms(const Op& op) { return holds<Conv, FullyConnected>(op); }
-
-bool is_transposed(const Spec& spec) { return holds<ConvTranspose>(spec.op); }
 
 /// Throws UsageError for the other name of im2col_gemm.
 void check_names(const Spec& spec, const Choice& choice, const MixedPrecisionLowering& halves) {
@@ -79,24 +75,24 @@ std::string EigenBackend::describe() {
 }
 
 std::vector<std::string> EigenBackend::algorithms(const Spec& spec, Pass pass) const {
-  if (is_transposed(spec)) return algorithms(mirrored(in_f32(spec)), mirrored(pass));
-  if (has_algorithms(spec.op)) return context_.set.algorithms(spec, pass, context_);
+  if (holds<ConvTranspose>(spec.op)) return algorithms(mirrored(in_f32(spec)), mirrored(pass));
+  if (has_table(spec.op)) return Chooser(context_.set.table(spec.op), spec, context_, context_.halves).names(pass);
   if (!holds<Input>(spec.op) && has_pass(spec.op, pass)) return {"direct"};
   return {};
 }
 
 bool EigenBackend::fuses(const Spec& spec, const Node& next, int) const {
-  if (!joins(spec.op, spec.tail, spec.tail.size(), next.op, spec.mode)) return false;
-  return !holds<Add>(next.op) || reads_two_values(next);
+  return joins(spec.op, spec.tail, spec.tail.size(), next.op, spec.mode);
 }
 
 Lowered EigenBackend::lower(const Spec& spec, const Choice& choice) {
   check_spec(spec, choice);
   check_names(spec, choice, halves_);
-  if (has_algorithms(spec.op)) return context_.set.lower(spec, choice, context_);
+  if (has_table(spec.op))
+    return Chooser<const Context>(context_.set.table(spec.op), spec, context_, halves_).lower(choice);
   const Lowered lowered =
       has_halves(spec) ? lower_on_copies(spec, choice, halves_) : context_.set.lower(spec, choice, context_);
-  if (!is_transposed(spec)) check_direct("eigen", spec, choice, lowered);
+  if (!holds<ConvTranspose>(spec.op)) check_direct("eigen", spec, choice, lowered);
   return lowered;
 }
 

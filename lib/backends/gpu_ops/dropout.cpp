@@ -3,7 +3,6 @@
 #include "kernels/dropout.h"
 
 #include <cmath>
-#include <cstdint>
 
 #include "gpu_ops.h"
 #include "kernels/moves/moves.h"
@@ -25,7 +24,6 @@ Lowered lower(const Dropout& op, const Spec& spec, const Launcher& on) {
     }
     unit.saved_bytes = sizeof(std::uint64_t);
     unit.dx_may_alias_dy[0] = same_gradient_pitch(spec, 0);
-    unit.recompute_reads_x[0] = true;
     const DropoutMask mask = {.key = op.seed,
                               .threshold = static_cast<std::uint64_t>(std::ceil(op.rate * 0x1p32)),
                               .scale = 1 / (1 - op.rate)};

@@ -15,7 +15,6 @@ Lowered lower(const Embedding& op, const Spec& spec, const Launcher& on) {
     throw Unsupported(on.backend + ": " + to_string(spec.op) + " of " + std::to_string(ids) +
                       " ids; it takes fewer than 2^31");
   unit.backward_reads_x[0] = true;
-  unit.recompute_reads_x[0] = true;
   with_type(on.backend, spec.y.dtype, [&]<class T>() {
     const auto forward = [rows = op.vocabulary](Stream stream, const Args& args) {
       embedding_forward(stream, view<const T>(args.x[0]), args.w[0].as<const T>(), rows, view<T>(args.y));

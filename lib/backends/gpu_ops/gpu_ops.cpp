@@ -3,7 +3,6 @@
 
 #include "gpu_ops.h"
 
-#include <limits>
 #include <variant>
 
 #include "kernels/update.h"

@@ -42,17 +42,6 @@ View<T> view(const Tensor& tensor) {
 /// AxisCells as kernels see it.
 inline CellsAlong cells_along(const AxisCells& of) { return {of.repeats, of.outer, of.cells, of.inner}; }
 
-/// Calls `function.template operator()<T>()` with T = float or double, by `dtype`. Throws Unsupported for other types.
-template <class Function>
-decltype(auto) with_type(const std::string& backend, DType dtype, Function&& function) {
-  switch (dtype) {
-    case DType::f32: return function.template operator()<float>();
-    case DType::f64: return function.template operator()<double>();
-    default: break;
-  }
-  throw Unsupported(backend + ": no " + std::string(to_string(dtype)) + "; it computes in f32 and f64");
-}
-
 /// with_type() for the types of values in memory: also F16 and BF16.
 template <class Function>
 decltype(auto) with_storage(const std::string& backend, DType dtype, Function&& function) {

@@ -21,13 +21,11 @@ Lowered lower(const SoftmaxCrossEntropy& op, const Spec& spec, const Launcher& o
                                     training ? SoftmaxRows<T>(args.saved, rows) : SoftmaxRows<T>(),
                                     static_cast<LossPartial*>(args.workspace));
     };
-    unit.steps.push_back(launches(on, Pass::forward, forward, partials * sizeof(LossPartial)));
-    if (!training) return;
     const auto backward = [rows](Stream stream, const Args& args, const Tensor& dx, bool adds) {
       softmax_cross_entropy_backward(stream, view<const T>(args.x[0]), view<const T>(args.x[1]), view<const T>(args.dy),
                                      SoftmaxRows<T>(args.saved, rows), view<T>(dx), adds);
     };
-    unit.steps.push_back(launches(on, Pass::backward_data, to_dx(spec, backward)));
+    add_launches(unit, spec, on, forward, to_dx(spec, backward), partials * sizeof(LossPartial));
   });
   return unit;
 }
@@ -44,14 +42,12 @@ Lowered lower(const SigmoidCrossEntropy& op, const Spec& spec, const Launcher& o
                                     training ? static_cast<T*>(args.saved) : nullptr,
                                     static_cast<LossPartial*>(args.workspace));
     };
-    unit.steps.push_back(launches(on, Pass::forward, forward, partials * sizeof(LossPartial)));
-    if (!training) return;
-    unit.saved_bytes = sizeof(T);
+    if (training) unit.saved_bytes = sizeof(T);
     const auto backward = [clip = op.clip](Stream stream, const Args& args, const Tensor& dx, bool adds) {
       sigmoid_cross_entropy_backward(stream, view<const T>(args.x[0]), view<const T>(args.x[1]), view<const T>(args.dy),
                                      clip, static_cast<const T*>(args.saved), view<T>(dx), adds);
     };
-    unit.steps.push_back(launches(on, Pass::backward_data, to_dx(spec, backward)));
+    add_launches(unit, spec, on, forward, to_dx(spec, backward), partials * sizeof(LossPartial));
   });
   return unit;
 }

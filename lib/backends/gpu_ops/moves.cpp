@@ -14,7 +14,6 @@ static_assert(static_cast<int>(BorderOf::value) == static_cast<int>(PadBy::value
 Lowered lower(const Pad& op, const Spec& spec, const Launcher& on) {
   const Border border{op.channels_before, op.before.h, op.before.w, static_cast<BorderOf>(op.by)};
   Lowered unit = empty_unit(spec);
-  unit.recompute_reads_x[0] = true;
   with_type(on.backend, spec.y.dtype, [&]<class T>() {
     add_launches(
         unit, spec, on,
@@ -107,7 +106,6 @@ Lowered lower(const Slice& op, const Spec& spec, const Launcher& on) {
           move_box<T>(stream, args.dy, dx, box, true, adds);
         }));
   });
-  finish_parts(unit, spec);
   return unit;
 }
 
@@ -125,7 +123,6 @@ Lowered lower(const Concat& op, const Spec& spec, const Launcher& on) {
             if (wanted(args, i)) move_box<T>(stream, args.dy, args.dx[i], boxes[i], false, adds_dx(spec, i));
         });
   });
-  finish_parts(unit, spec);
   return unit;
 }
 

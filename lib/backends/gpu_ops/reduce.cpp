@@ -8,7 +8,6 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 Lowered lower(const Reduce& op, const Spec& spec, const Launcher& on) {
   Lowered unit = empty_unit(spec);
-  unit.recompute_reads_x[0] = true;
   const CellsAlong of = cells_along(along(spec.x[0].shape, op));
   const bool largest = op.by == ReduceBy::max;
   const double divisor = op.by == ReduceBy::mean ? static_cast<double>(of.repeats) * of.cells : 1;

@@ -14,7 +14,6 @@ Lowered lower(const Resize& op, const Spec& spec, const Launcher& on) {
   const ResizeAxes axes = resize_axes(op, spec.x[0].shape);
   const Positions rows = positions(axes.rows), columns = positions(axes.columns);
   Lowered unit = empty_unit(spec);
-  unit.recompute_reads_x[0] = true;
   with_storage(on.backend, spec.y.dtype, [&]<class T>() {
     add_launches(
         unit, spec, on,

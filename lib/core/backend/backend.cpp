@@ -2,10 +2,7 @@
 
 #include "lamina/backend.h"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
-#include <string>
 
 #include "lamina/error.h"
 #include "lib/core/text/enumerators.h"

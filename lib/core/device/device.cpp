@@ -4,7 +4,6 @@
 #include "lamina/device.h"
 
 #include <cstdint>
-#include <string>
 #include <type_traits>
 #include <vector>
 

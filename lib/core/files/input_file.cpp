@@ -3,7 +3,6 @@
 #include "input_file.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <system_error>
 
 #include "lamina/error.h"

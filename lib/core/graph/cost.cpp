@@ -85,14 +85,19 @@ double of_cells(const Recurrent& op, const Shape& x, int lstm, int gru) {
 
 double cells(Size window) { return static_cast<double>(window.h) * window.w; }
 
-/// The arithmetic of a pass, derived beside each number. An op without a line does not compile.
-struct Forward {
+/// The arithmetic of ops that are products alone, alike in every pass.
+struct OfProducts {
   const std::vector<Shape>& x;
   const Inferred& shapes;
 
   double operator()(const OneOf<Conv, ConvTranspose, FullyConnected> auto& op) const {
     return 2 * products(op, x, shapes).count();
   }
+};
+
+/// The arithmetic of a pass, derived beside each number. An op without a line does not compile.
+struct Forward : OfProducts {
+  using OfProducts::operator();
   double operator()(const OneOf<MaxPool, AveragePool> auto& op) const { return cells(op.window) * count(shapes.y); }
   double operator()(const OneOf<BatchNorm, GroupNorm, LayerNorm> auto&) const {
     return 6 * count(x[0]);  // sum 1; x - mean, square, add 3; scale, shift 2
@@ -120,13 +125,8 @@ struct Forward {
   double operator()(const OneOf<Input, Embedding, Pad, Reorder, Concat, Slice> auto&) const { return 0; }
 };
 
-struct BackwardParams {
-  const std::vector<Shape>& x;
-  const Inferred& shapes;
-
-  double operator()(const OneOf<Conv, ConvTranspose, FullyConnected> auto& op) const {
-    return 2 * products(op, x, shapes).count();
-  }
+struct BackwardParams : OfProducts {
+  using OfProducts::operator();
   double operator()(const Embedding&) const { return count(shapes.y); }
   /// Per hidden value: do 1, dc 4, di, df, dg and the next dc 4; through three gates 9 and a tanh 3. GRU: dh 1, dz and
   /// dn 4, dr, dm and the next dh 3; through two gates 6 and a tanh 3.
@@ -141,13 +141,9 @@ struct BackwardParams {
   double operator()(const auto& /*without_parameters*/) const { return 0; }
 };
 
-struct BackwardData {
-  const std::vector<Shape>& x;
-  const Inferred& shapes;
-
-  double operator()(const OneOf<Conv, ConvTranspose, FullyConnected, Recurrent> auto& op) const {
-    return 2 * products(op, x, shapes).count();
-  }
+struct BackwardData : OfProducts {
+  using OfProducts::operator();
+  double operator()(const Recurrent& op) const { return 2 * products(op, x, shapes).count(); }
   double operator()(const MaxPool&) const { return count(shapes.y); }
   double operator()(const AveragePool& op) const { return cells(op.window) * count(shapes.y); }
   /// dx = a dy + b x + c per channel.
@@ -189,9 +185,9 @@ bool has_data_gradient(const Op& op, const std::vector<Shape>& x) {
 double flops_of(const Op& op, const std::vector<Shape>& x, const Inferred& shapes, Pass pass) {
   switch (pass) {
     case Pass::forward:
-    case Pass::recompute: return std::visit(Forward{x, shapes}, op);
-    case Pass::backward_params: return std::visit(BackwardParams{x, shapes}, op);
-    case Pass::backward_data: return has_data_gradient(op, x) ? std::visit(BackwardData{x, shapes}, op) : 0;
+    case Pass::recompute: return std::visit(Forward{{x, shapes}}, op);
+    case Pass::backward_params: return std::visit(BackwardParams{{x, shapes}}, op);
+    case Pass::backward_data: return has_data_gradient(op, x) ? std::visit(BackwardData{{x, shapes}}, op) : 0;
     case Pass::prepare: return 0;
   }
   throw UsageError("no such pass: " + std::to_string(static_cast<int>(pass)));

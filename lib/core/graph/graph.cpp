@@ -7,10 +7,8 @@
 #include <limits>
 #include <map>
 #include <unordered_map>
-#include <utility>
 
 #include "lamina/error.h"
-#include "lamina/near_names.h"
 
 namespace lamina {
 
@@ -326,20 +324,6 @@ std::vector<std::int64_t> whole_numbers(const Graph& graph) {
     }
   }
   return numbers;
-}
-
-std::vector<DType> value_dtypes(const Graph& graph, DType dtype) {
-  const std::vector<Node>& nodes = graph.nodes();
-  const std::vector<std::int64_t> numbers = whole_numbers(graph);
-  std::vector<bool> of_loss;
-  std::vector<DType> types;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    of_loss.push_back(is_loss(nodes[i].op) || std::ranges::any_of(nodes[i].inputs, [&](int input) {
-                        return of_loss[static_cast<std::size_t>(input)];
-                      }));
-    types.push_back(numbers[i] > 0 || of_loss[i] ? parameter_dtype(dtype) : dtype);
-  }
-  return types;
 }
 
 }  // namespace lamina

@@ -2,9 +2,7 @@
 
 #include "lamina/op.h"
 
-#include <cstddef>
 #include <initializer_list>
-#include <string>
 
 #include "lib/core/text/enumerators.h"
 #include "lib/core/text/one_of.h"

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "lamina/error.h"
-#include "lamina/near_names.h"
 #include "lamina/random.h"
 
 namespace lamina {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "lamina/error.h"
-#include "lamina/near_names.h"
 #include "lib/core/plan/run/bind.h"
 #include "lib/core/text/shortest.h"
 

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "lamina/error.h"
-#include "lamina/near_names.h"
 #include "lib/core/plan/decisions/layout.h"
 #include "lib/core/plan/run/bind.h"
 #include "lib/core/plan/run/initial.h"

@@ -119,7 +119,7 @@ struct StepProperties {
 };
 
 /// A unit lowered for one device: the steps of all its passes, and what they need.
-/// The steps that cover backward_params run before those that cover only backward_data.
+/// The steps that cover backward_params run before those that cover only backward_data. A recompute step reads every x.
 struct Lowered {
   struct Step : StepProperties {
     std::shared_ptr<Kernel> kernel;
@@ -131,10 +131,9 @@ struct Lowered {
   bool workspace_exact = true;         ///< false: an upper bound; only a device gives the exact size
   std::vector<bool> backward_reads_x;  ///< per x: whether backward steps read it
   bool backward_reads_y = false;
-  std::vector<bool> y_may_alias_x;      ///< per x: forward may be given y at the address of x[i]
-  std::vector<bool> dx_is_dy;           ///< per x: dx[i] equals dy; if they share memory, the step is not needed
-  std::vector<bool> dx_may_alias_dy;    ///< per x: backward may be given dx[i] at the address of dy
-  std::vector<bool> recompute_reads_x;  ///< per x: whether the recompute step, if there is one, reads it
+  std::vector<bool> y_may_alias_x;    ///< per x: forward may be given y at the address of x[i]
+  std::vector<bool> dx_is_dy;         ///< per x: dx[i] equals dy; if they share memory, the step is not needed
+  std::vector<bool> dx_may_alias_dy;  ///< per x: backward may be given dx[i] at the address of dy
 };
 
 /// The rule of an update of parameters p from their gradients g, and its factors. With G = gradient_scale g, scaled

@@ -9,7 +9,6 @@
 #include "lamina/gradient_check.h"
 #include "lamina/graph.h"
 #include "lamina/initialisers.h"
-#include "lamina/near_names.h"
 #include "lamina/new_file.h"
 #include "lamina/op.h"
 #include "lamina/optimiser.h"

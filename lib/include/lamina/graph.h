@@ -220,8 +220,4 @@ LAMINA_API std::vector<Shape> input_shapes(const Graph&, const Node&);
 /// through Slice and Concat. They are 0, 1, ..., count - 1; with several readers, the least count holds. 0: no op does.
 LAMINA_API std::vector<std::int64_t> whole_numbers(const Graph&);
 
-/// By node: the element type of its value, and of its gradient, in a plan of type `dtype`. It is parameter_dtype(dtype)
-/// for whole numbers, as above, for losses and for what is computed from losses; `dtype` for every other value.
-LAMINA_API std::vector<DType> value_dtypes(const Graph&, DType dtype);
-
 }  // namespace lamina

@@ -1,7 +1,6 @@
 #pragma once
 // The zoo: classic networks by name, each exactly as its source defines it.
 
-#include <string>
 #include <string_view>
 #include <vector>
 

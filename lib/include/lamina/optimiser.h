@@ -4,7 +4,6 @@
 // p is a parameter, g its gradient, T the number of the update, from 1. State starts at zero. Keras means the formulas
 // of Keras 2.0 and 2.1. With a `weight_decay`, g is first replaced by g + weight_decay p.
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>

@@ -25,7 +25,7 @@ enum class Keep : std::uint8_t { all, cheap };
 
 struct Options {
   Mode mode = Mode::training;
-  DType dtype = DType::f32;  ///< type of values and gradients; value_dtypes() and parameter_dtype() give exceptions
+  DType dtype = DType::f32;  ///< type of values and gradients; whole numbers and losses have parameter_dtype(dtype)
   Layout layout = Layout::nchw;
   Choice choice{};  ///< algorithms for all units: a named algorithm applies to the units that have it, the other units
                     ///< pick; a name that no unit has is a UsageError

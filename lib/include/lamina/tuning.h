@@ -136,16 +136,11 @@ LAMINA_API void inspect_timed_run(Device&, int looked, double seconds, const std
 
 /// What a measured choice is valid for. Equal keys have equal choices.
 struct ChoiceKey {
-  std::string backend;                 ///< Backend::name()
-  std::string device;                  ///< Device::describe()
-  std::string version;                 ///< version of this library, and Backend::describe()
-  std::string unit;                    ///< to_string(Spec): op, shapes, layouts, element types, betas
-  std::array<std::string, 3> named{};  ///< names given by the caller; empty: left open. The next fields are those
-                                       ///< of Choice
-  Math math = Math::strict;
-  bool deterministic = false;
-  double max_error = no_bound;
-  std::size_t workspace_limit = 0;
+  std::string backend;  ///< Backend::name()
+  std::string device;   ///< Device::describe()
+  std::string version;  ///< version of this library, and Backend::describe()
+  std::string unit;     ///< to_string(Spec): op, shapes, layouts, element types, betas
+  Choice asked{};       ///< the caller's choice, but for `measure`; an empty algorithm is left open
   bool operator==(const ChoiceKey&) const = default;
 };
 

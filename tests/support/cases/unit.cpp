@@ -52,6 +52,7 @@ class Run {
   }
 
  private:
+  bool recomputes() const { return find_step(lowered_, Pass::recompute) != nullptr; }
   bool wanted(std::size_t i) const { return training_ && spec_.wants_dx[i]; }
   GuardedTensor& y() { return y_in_x_ < 0 ? *y_ : *x_[static_cast<std::size_t>(y_in_x_)]; }
   GuardedTensor& dx(std::size_t i) { return dx_in_dy_ == static_cast<int>(i) ? *dy_ : *dx_[i]; }
@@ -68,13 +69,12 @@ class Run {
     REQUIRE(lowered_.y_may_alias_x.size() == inputs);
     REQUIRE(lowered_.dx_is_dy.size() == inputs);
     REQUIRE(lowered_.dx_may_alias_dy.size() == inputs);
-    REQUIRE(lowered_.recompute_reads_x.size() == inputs);
   }
 
   void share(const Sharing& sharing) {
     if (sharing.y_in_x >= 0) {
       const auto i = static_cast<std::size_t>(sharing.y_in_x);
-      const bool read_later = training_ && (lowered_.backward_reads_x[i] || lowered_.recompute_reads_x[i]);
+      const bool read_later = training_ && (lowered_.backward_reads_x[i] || recomputes());
       if (lowered_.y_may_alias_x[i] && !read_later && spec_.x[i].pitch == spec_.y.pitch) y_in_x_ = sharing.y_in_x;
     }
     if (sharing.dx_in_dy >= 0 && training_) {
@@ -176,20 +176,14 @@ class Run {
   }
 
   void check_recompute(const Values& first) {
-    const bool offered =
-        std::ranges::any_of(lowered_.steps, [](const Lowered::Step& step) { return step.covers(Pass::recompute); });
-    if (!offered) return;
+    if (!recomputes()) return;
     std::vector<Values> state_before, state_after;
     read(state_before, state_);
-    for (std::size_t i = 0; i < x_.size(); ++i)
-      if (static_cast<int>(i) != y_in_x_ && !lowered_.recompute_reads_x[i]) x_[i]->poison();
     y().poison();
     run_covering(Pass::recompute);
     CHECK(same(y().get(), first));
     read(state_after, state_);
     CHECK(state_before == state_after);
-    for (std::size_t i = 0; i < x_.size(); ++i)
-      if (static_cast<int>(i) != y_in_x_) x_[i]->set(feed_.x[i]);
   }
 
   void check_claims(const Result& result) {

@@ -104,22 +104,18 @@ int place_of_im2col_gemm(const ConvUnit& c, Pass pass, Machine& machine) {
 
 constexpr Algorithm<Machine> conv_rows[] = {
     {.name = ConvDepthwise::name,
-     .takes = takes_plain,
      .refusal = depthwise_refusal,
      .place = [](const ConvUnit& c, Pass, Machine&) { return c.op.groups > 1 ? Place::planes : Place::behind; },
      .max_error = product_error,
      .lower = conv_step<ConvDepthwise>,
      .prepare = folded},
     {.name = winograd_4x4_name,
-     .takes = takes_plain,
      .refusal = winograd_4x4_refusal,
      .place = [](const ConvUnit& c, Pass pass,
                  Machine& machine) { return winograd_4x4_pays(c, pass, machine) ? Place::winograd : Place::behind; },
-     .max_error = no_guarantee,
      .lower = winograd_4x4_step,
      .prepare = winograd_4x4_filters},
     {.name = Conv1x1::name,
-     .takes = takes_plain,
      .refusal = gemm_1x1_refusal,
      .place = [](const ConvUnit& c, Pass pass,
                  Machine&) { return gemm_1x1_pays(c, pass) ? Place::pixels : Place::single_pixels; },
@@ -127,22 +123,18 @@ constexpr Algorithm<Machine> conv_rows[] = {
      .lower = conv_step<Conv1x1>,
      .prepare = folded},
     {.name = ConvImplicitGemm::name,
-     .takes = takes_plain,
      .refusal = implicit_gemm_refusal,
      .place = [](const ConvUnit&, Pass, Machine&) { return Place::implicit; },
      .max_error = product_error,
      .lower = conv_step<ConvImplicitGemm>,
      .prepare = folded},
     {.name = im2col_gemm_name,
-     .takes = takes_plain,
      .refusal = im2col_gemm_refusal,
      .place = place_of_im2col_gemm,
      .max_error = product_error,
      .lower = im2col_gemm_step,
      .prepare = folded},
     {.name = ConvDirect::name,
-     .takes = takes_plain,
-     .refusal = runs_all,
      .place =
          [](const ConvUnit& c, Pass pass, Machine&) {
            return pass != Pass::backward_params && has_narrow_groups(c) ? Place::narrow : Place::plain;
@@ -166,6 +158,6 @@ std::string conv_reason(const std::string& first, const ConvUnit& c, Pass pass, 
 
 }  // namespace
 
-AlgorithmTable<Machine> algorithm_table(const Conv&) { return {conv_rows, conv_reason}; }
+AlgorithmTable<Machine> conv_table() { return {conv_rows, conv_reason}; }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

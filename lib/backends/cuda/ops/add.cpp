@@ -54,7 +54,6 @@ Lowered lower(const Add&, const Spec& spec, const Choice&, Machine& machine) {
     unit.y_may_alias_x[i] = one_launch && same_pitch(spec, i);
     unit.dx_is_dy[i] = one_launch && spec.tail.empty();
     unit.dx_may_alias_dy[i] = one_launch && same_gradient_pitch(spec, i);
-    unit.recompute_reads_x[i] = true;
     adds[i] = adds_dx(spec, i);
   }
   unit.backward_reads_y = !spec.tail.empty();

@@ -3,9 +3,6 @@
 
 #include "kernels/norm/batch_norm.h"
 
-#include <utility>
-#include <variant>
-
 #include "lib/backends/common/unit_checks.h"
 #include "lib/backends/cuda/common.h"
 

@@ -115,24 +115,16 @@ Lowered::Step product_step(const ConvUnit& c, Pass pass, const Choice&, Machine&
 
 constexpr Algorithm<Machine> connected_rows[] = {
     {.name = cublas_name,
-     .takes = takes_plain,
-     .refusal = runs_all,
      .place = [](const ConvUnit&, Pass, Machine& machine) { return machine.has_blas() ? 0 : by_name_only; },
      .max_error = product_error,
-     .lower = product_step<true>,
-     .prepare = nothing},
+     .lower = product_step<true>},
     {.name = "gemm",
-     .takes = takes_plain,
-     .refusal = runs_all,
      .place = [](const ConvUnit&, Pass, Machine&) { return 1; },
      .max_error = product_error,
-     .lower = product_step<false>,
-     .prepare = nothing}};
+     .lower = product_step<false>}};
 
 }  // namespace
 
-AlgorithmTable<Machine> algorithm_table(const FullyConnected&) {
-  return {connected_rows, [](const std::string&, const ConvUnit&, Pass, Machine&) { return std::string(); }};
-}
+AlgorithmTable<Machine> connected_table() { return {connected_rows}; }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

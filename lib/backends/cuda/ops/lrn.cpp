@@ -9,7 +9,6 @@ namespace lamina::LAMINA_CUDA_SPACE {
 Lowered lower(const Lrn& op, const Spec& spec, const Choice&, Machine& machine) {
   Lowered unit = empty_unit(spec);
   unit.backward_reads_x[0] = true;
-  unit.recompute_reads_x[0] = true;
   const LrnNumbers numbers = {.size = op.size, .alpha = op.alpha, .beta = op.beta, .k = op.k};
   with_storage(machine.backend, spec.y.dtype, [&]<class T>() {
     const auto forward = [numbers](Stream stream, const Args& args) {

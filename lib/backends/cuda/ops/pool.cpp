@@ -22,10 +22,7 @@ void emit_steps(Lowered& unit, const Spec& spec, const Windows& windows, Machine
   const auto without_places = [windows](Stream stream, const Args& args) {
     max_pool_forward<T, Place>(stream, windows, view<const T>(args.x[0]), view<T>(args.y), nullptr);
   };
-  if (spec.mode == Mode::inference) {
-    unit.steps.push_back(launches(machine, Pass::forward, without_places));
-    return;
-  }
+  if (spec.mode == Mode::inference) return unit.steps.push_back(launches(machine, Pass::forward, without_places));
   unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.count()) * sizeof(Place);
   unit.steps.push_back(launches(machine, Pass::forward, [windows](Stream stream, const Args& args) {
     max_pool_forward(stream, windows, view<const T>(args.x[0]), view<T>(args.y), static_cast<Place*>(args.saved));
@@ -42,21 +39,18 @@ void emit_steps(Lowered& unit, const Spec& spec, const Windows& windows, Machine
 
 Lowered lower(const MaxPool& op, const Spec& spec, const Choice&, Machine& machine) {
   Lowered unit = empty_unit(spec);
-  unit.recompute_reads_x[0] = true;
   const Windows windows = windows_of(op, spec);
   with_storage(machine.backend, spec.y.dtype, [&]<class T>() {
-    if (std::int64_t{windows.R} * windows.S <= 256) {
+    if (std::int64_t{windows.R} * windows.S <= 256)
       emit_steps<T, std::uint8_t>(unit, spec, windows, machine);
-    } else {
+    else
       emit_steps<T, std::int32_t>(unit, spec, windows, machine);
-    }
   });
   return unit;
 }
 
 Lowered lower(const AveragePool& op, const Spec& spec, const Choice&, Machine& machine) {
   Lowered unit = empty_unit(spec);
-  unit.recompute_reads_x[0] = true;
   const Windows windows = windows_of(op, spec);
   with_storage(machine.backend, spec.y.dtype, [&]<class T>() {
     const auto forward = [windows, counts = op.count_padding](Stream stream, const Args& args) {
@@ -73,7 +67,6 @@ Lowered lower(const AveragePool& op, const Spec& spec, const Choice&, Machine& m
 
 Lowered lower(const GlobalAveragePool&, const Spec& spec, const Choice&, Machine& machine) {
   Lowered unit = empty_unit(spec);
-  unit.recompute_reads_x[0] = true;
   with_storage(machine.backend, spec.y.dtype, [&]<class T>() {
     const auto forward = [](Stream stream, const Args& args) {
       global_average_pool_forward(stream, view<const T>(args.x[0]), view<T>(args.y));

@@ -27,7 +27,7 @@ class Fusions final : public Backend {
   std::vector<std::string> algorithms(const Spec&, Pass) const override { return {}; }
   Lowered lower(const Spec&, const Choice&) override { throw Unsupported("cudnn-graph: " + available()); }
   bool fuses(const Spec& spec, const Node& next, int) const override {
-    return joins_graph(spec, spec.tail.size(), next.op) && (!holds<Add>(next.op) || reads_two_values(next));
+    return joins_graph(spec, spec.tail.size(), next.op);
   }
   bool masks_dx(const Spec& spec, const Spec& reader) const override { return joins_gradient(spec, reader); }
 };

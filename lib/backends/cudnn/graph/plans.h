@@ -2,7 +2,6 @@
 // Engines that the heuristics propose for a graph, and execution plans made of them, for a device that is present, or
 // known by its properties. All calls go through a table: the library's or a test's.
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>

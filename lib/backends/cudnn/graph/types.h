@@ -3,8 +3,6 @@
 // Each table has our name, the number, and cuDNN's name, by which library/header_check.cpp compares it with the real
 // header.
 
-#include <cstddef>
-#include <cstdint>
 #include <string_view>
 
 namespace lamina::cudnn::graph {

@@ -2,7 +2,6 @@
 
 #include "call.h"
 
-#include <string>
 #include <string_view>
 
 #include "lamina/error.h"

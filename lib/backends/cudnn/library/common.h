@@ -2,9 +2,7 @@
 // Shared by the ops' files: the session they work in, descriptors from specs, factors in the library's types.
 
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "call.h"

@@ -71,7 +71,6 @@ Lowered lower(const Add&, const Spec& spec, const Choice& choice, Session& sessi
     unit.y_may_alias_x[i] = i < 2 && same_pitch(spec, i);  // a third input is read after y was written
     unit.dx_is_dy[i] = !sum->relu;
     unit.dx_may_alias_dy[i] = !sum->relu && same_gradient_pitch(spec, i);
-    unit.recompute_reads_x[i] = true;
   }
   add_steps(
       unit, spec, [sum](const Args& args) { sum->forward(args); }, [sum](const Args& args) { sum->backward(args); });

@@ -27,7 +27,6 @@ Lowered lower(const Lrn& op, const Spec& spec, const Choice&, Session& session) 
   LAMINA_CUDNN(api, SetLRNDescriptor, parts->lrn.get(), static_cast<unsigned>(op.size), op.alpha, op.beta, op.k);
   const DType dtype = spec.y.dtype;
   Lowered unit = empty_unit(spec);
-  unit.recompute_reads_x[0] = true;
   unit.backward_reads_x[0] = true;
   unit.backward_reads_y = true;
   const auto forward = [&session, &api, parts, dtype](const Args& args) {

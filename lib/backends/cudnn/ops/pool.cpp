@@ -126,7 +126,6 @@ Lowered lower_pooling(const Op& op, const Spec& spec, const Choice& choice, Sess
   const auto pooling = std::make_shared<Pooling>(op, spec, session, mode, window);
   const bool maxima = looks_for_maxima(mode), adds = adds_dx(spec, 0);
   Lowered unit = empty_unit(spec);
-  unit.recompute_reads_x[0] = true;
   unit.backward_reads_x[0] = maxima;
   unit.backward_reads_y = maxima;
   add_steps(

@@ -44,7 +44,6 @@ constexpr Algorithm<const Context> winograd() {
             return refused.empty() ? refused : std::string(winograd_name(Tile)) + " " + refused;
           },
       .place = [](const ConvUnit& c, Pass, const Context&) { return winograd_pays(c) ? Place::ahead : Place::last; },
-      .max_error = no_guarantee,
       .lower = [](const ConvUnit& c, Pass pass, const Choice&,
                   const Context& context) { return winograd_step(c, Tile, pass, context); },
       .prepare = [](const ConvUnit& c, const Context& context) { return winograd_prepare(c, Tile, context); }};
@@ -54,7 +53,6 @@ constexpr Algorithm<const Context> conv_rows[] = {
     winograd<4>(),
     winograd<2>(),
     {.name = depthwise_name,
-     .takes = takes_plain,
      .refusal = depthwise_refusal,
      .place = [](const ConvUnit& c, Pass pass,
                  const Context& context) { return depthwise_pays(c, pass, context) ? Place::ahead : Place::behind; },
@@ -72,22 +70,16 @@ constexpr Algorithm<const Context> conv_rows[] = {
                  const Context& context) { return bf16_gemm_step(c, pass, context, im2col_gemm_on_pairs_step); },
      .prepare = norm_fold},
     {.name = im2col_gemm_name,
-     .takes = takes_plain,
-     .refusal = runs_all,
      .place = [](const ConvUnit&, Pass, const Context&) { return Place::usual; },
      .max_error = im2col_gemm_error,
      .lower = im2col_gemm_step,
      .prepare = norm_fold},
     {.name = "direct",
-     .takes = takes_plain,
-     .refusal = runs_all,
      .place = [](const ConvUnit&, Pass, const Context&) { return Place::behind; },
      .max_error = direct_error,
      .lower = direct_step,
      .prepare = norm_fold},
     {.name = im2col_eigen_name,
-     .takes = takes_plain,
-     .refusal = runs_all,
      .place = [](const ConvUnit&, Pass, const Context&) { return by_name_only; },
      .max_error = im2col_eigen_error,
      .lower = im2col_eigen_step,
@@ -124,6 +116,6 @@ double direct_error(const ConvUnit& c, Pass pass, const Context&) {
   return c.dtype == DType::f64 ? sum : sum + error_of_roundings(2, c.dtype);
 }
 
-AlgorithmTable<const Context> algorithm_table(const Conv&) { return {conv_rows, conv_reason}; }
+AlgorithmTable<const Context> conv_table() { return {conv_rows, conv_reason}; }
 
 }  // namespace lamina::eigen

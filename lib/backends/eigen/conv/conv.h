@@ -1,9 +1,7 @@
 #pragma once
 // The interface of the algorithms of a convolution.
 
-#include <cstddef>
 #include <string>
-#include <utility>
 
 #include "lib/backends/common/conv_unit.h"
 #include "lib/backends/eigen/gemm/columns.h"

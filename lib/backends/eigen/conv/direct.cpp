@@ -4,7 +4,6 @@
 // first-level cache. The weight gradient makes a number at a time.
 
 #include <algorithm>
-#include <vector>
 
 #include "conv.h"
 #include "conv_tail.h"

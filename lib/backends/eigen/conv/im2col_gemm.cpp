@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "conv.h"
 #include "conv_tail.h"

@@ -71,8 +71,59 @@ class ColumnProduct {
     ScratchAllocator scratch(workspace);
     GridOutput<T> output = operands.output;
     output.data += rows.first * output.plane;
-    const Work work{operands, output, part % partition_.columns, rows, allocate(scratch)};
-    for (const Section& section : sections_) run(section, work);
+    const Work work{operands, output, rows, allocate(scratch)};
+    const bool narrow = narrow_vectors(*kernels_);
+    for (const Section& section : sections_) {
+      const Columns& columns = section.columns;
+      IndexRange share = share_of(columns.count(), grain_, part % partition_.columns, partition_.columns);
+      share.first = std::max(share.first, operands.images.first * columns.grid());
+      share.last = std::max(share.first, std::min(share.last, operands.images.last * columns.grid()));
+      if (section.few) {
+        run_few(section, work, share);
+        continue;
+      }
+      const GridPlace<T> place{columns.grid(), section.offset, work.output};
+      const auto store = [&](OutputTile<T> tile, std::int64_t row, std::int64_t column) {
+        place.store(tile, row, column, *kernels_);
+      };
+      // Weights with many taps exceed the L2 cache, which is often small where vectors are narrow.
+      Block<T> block{
+          .kernels = kernels_,
+          .rows = rows.last - rows.first,
+          .a = {nullptr, operands.lda},
+          .b = {.ld = section.in_place ? columns.plane() : kernels_->width()},
+          .c = {.ld = work.output.plane, .non_temporal = operands.non_temporal},
+          .epilogue = operands.epilogue.from(rows.first),
+          .along = {.sums = block_depth_ < depth_ ? work.buffers.sums : nullptr, .ld = section.block_columns},
+          .ahead = {.a = columns.staged() || narrow, .c = narrow}};
+      ColumnRange range = range_from(section, share.first, share.last);
+      std::span<const Panel<T>> next = list_panels(section, range, work, work.buffers.lists[0]);
+      for (int turn = 1; range.count > 0; turn = 1 - turn) {
+        const ColumnRange next_range = range_from(section, range.first + range.count, share.last);
+        const std::span<const Panel<T>> panels = block.b.list = next;
+        next = list_panels(section, next_range, work, work.buffers.lists[turn]);
+        const std::int64_t segments =
+            section.in_place ? 0
+                             : columns.segments(range, widths_of(range, panels), panel_stride(), operands.source.pitch,
+                                                kernels_->lanes, work.buffers.segments);
+        for (std::int64_t k = 0; k < depth_; k += block_depth_) {
+          block.a.data = operands.a + rows.first * operands.lda + k;
+          block.depth = std::min(block_depth_, depth_ - k);
+          block.along.begins = k == 0;
+          block.along.ends = k + block.depth == depth_;
+          if (section.in_place) {
+            block.b.offset = k * columns.plane();
+            block.ahead.b = k == 0 && range.first == share.first;
+            block.ahead.next = block.along.ends ? next : panels;
+            block.ahead.next_offset = block.along.ends ? 0 : (k + block.depth) * columns.plane();
+          } else {
+            pack(section, range, panels, work, k, block.depth, segments);
+          }
+          multiply(block, store);
+        }
+        range = next_range;
+      }
+    }
     if (operands.non_temporal) non_temporal_fence();
   }
 
@@ -133,7 +184,6 @@ class ColumnProduct {
   struct Work {  // the work of one part
     const Operands& operands;
     GridOutput<T> output;  // output of these rows
-    int column_part;
     IndexRange rows;
     Buffers buffers;
   };
@@ -191,44 +241,6 @@ class ColumnProduct {
   /// Elements from panel to panel. Packing may write up to a row after a panel.
   std::int64_t panel_stride() const { return (block_depth_ + 1) * kernels_->width(); }
 
-  void run(const Section& section, const Work& work) const {
-    const Columns& columns = section.columns;
-    const Operands& operands = work.operands;
-    const IndexRange rows = work.rows;
-    IndexRange share = share_of(columns.count(), grain_, work.column_part, partition_.columns);
-    share.first = std::max(share.first, operands.images.first * columns.grid());
-    share.last = std::min(share.last, operands.images.last * columns.grid());
-    share.last = std::max(share.first, share.last);
-    if (section.few) return run_few(section, work, share);
-    const GridPlace<T> place{columns.grid(), section.offset, work.output};
-    Panel<T>* const* const lists = work.buffers.lists;
-    ColumnRange range = range_from(section, share.first, share.last);
-    std::span<const Panel<T>> panels = list_panels(section, range, work, lists[0]);
-    for (int turn = 1; range.count > 0; turn = 1 - turn) {
-      const ColumnRange next_range = range_from(section, range.first + range.count, share.last);
-      const std::span<const Panel<T>> next = list_panels(section, next_range, work, lists[turn]);
-      const auto store = [&](OutputTile<T> tile, std::int64_t row, std::int64_t column) {
-        place.store(tile, row, column, *kernels_);
-      };
-      multiply_range(
-          section, range, next, work,
-          {.kernels = kernels_,
-           .rows = rows.last - rows.first,
-           .a = {operands.a + rows.first * operands.lda, operands.lda},
-           .b = {panels, 0},
-           .c = {.ld = work.output.plane, .non_temporal = operands.non_temporal},
-           .epilogue = operands.epilogue.from(rows.first),
-           .along = {.sums = block_depth_ < depth_ ? work.buffers.sums : nullptr, .ld = section.block_columns},
-           // Weights with many taps exceed the L2 cache, which is often small where vectors are narrow.
-           .ahead = {.a = columns.staged() || narrow_vectors(*kernels_),
-                     .b = section.in_place && range.first == share.first,
-                     .c = narrow_vectors(*kernels_)}},
-          store);
-      range = next_range;
-      panels = next;
-    }
-  }
-
   /// Dot products along k, for columns that fill at most half a vector.
   void run_few(const Section& section, const Work& work, IndexRange share) const {
     if (share.first == share.last) return;
@@ -265,36 +277,6 @@ class ColumnProduct {
                    .count = count,
                    .epilogue = epilogue},
                   i, share.first, *kernels_);
-    }
-  }
-
-  /// Multiplies the columns of a range, block by block along k. `shared` has the fields that all these blocks share,
-  /// `next` the panels of the next range.
-  template <class Store>
-  void multiply_range(const Section& section, ColumnRange range, std::span<const Panel<T>> next, const Work& work,
-                      const Block<T>& shared, const Store& store) const {
-    const Columns& columns = section.columns;
-    const std::span<const Panel<T>> panels = shared.b.list;
-    const std::int64_t segments =
-        section.in_place ? 0
-                         : columns.segments(range, widths_of(range, panels), panel_stride(), work.operands.source.pitch,
-                                            kernels_->lanes, work.buffers.segments);
-    Block<T> block = shared;
-    block.b.ld = section.in_place ? columns.plane() : kernels_->width();
-    for (std::int64_t k = 0; k < depth_; k += block_depth_) {
-      block.a.data = shared.a.data + k;
-      block.depth = std::min(block_depth_, depth_ - k);
-      block.along.begins = k == 0;
-      block.along.ends = k + block.depth == depth_;
-      block.ahead.b = shared.ahead.b && k == 0;
-      if (section.in_place) {
-        block.b.offset = k * columns.plane();
-        block.ahead.next = block.along.ends ? next : panels;
-        block.ahead.next_offset = block.along.ends ? 0 : (k + block.depth) * columns.plane();
-      } else {
-        pack(section, range, panels, work, k, block.depth, segments);
-      }
-      multiply(block, store);
     }
   }
 

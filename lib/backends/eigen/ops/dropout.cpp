@@ -78,7 +78,6 @@ Lowered lower(const Dropout& op, const Spec& spec, const Choice&, const Context&
     }
     unit.saved_bytes = sizeof(std::uint64_t);
     unit.dx_may_alias_dy[0] = same_gradient_pitch(spec, 0);
-    unit.recompute_reads_x[0] = true;
     const Mask mask(op);
     emit(Pass::forward, [&pool, mask](const Args& args) {
       std::uint64_t& next = *args.state[0].as<std::uint64_t>();

@@ -152,7 +152,6 @@ void mean_backward(ThreadPool& pool, const Args& args, const Embedding& op, bool
 Lowered lower(const Embedding& op, const Spec& spec, const Choice&, const Context& context) {
   Lowered unit = empty_unit(spec);
   unit.backward_reads_x[0] = true;
-  unit.recompute_reads_x[0] = true;
   with_type(spec.y.dtype, [&]<class T>() {
     const bool is_mean = !spec.tail.empty(), turns = !is_mean && spec.y.shape.plane() > 1;
     add_steps(

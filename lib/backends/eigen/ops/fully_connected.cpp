@@ -293,11 +293,8 @@ constexpr Algorithm<const Context> connected_rows[] = {
            return bf16_gemm_step(as_1x1(c), pass, context, [](const ConvUnit& pairs, Pass p, const Context& on) {
              return gemm_step<float>(pairs, p, on, *on.set.f32_pairs);
            });
-         },
-     .prepare = nothing},
+         }},
     {.name = "gemm",
-     .takes = takes_plain,
-     .refusal = runs_all,
      .place = [](const ConvUnit&, Pass, const Context&) { return 1; },
      .max_error =
          [](const ConvUnit& c, Pass pass, const Context& context) {
@@ -309,15 +306,11 @@ constexpr Algorithm<const Context> connected_rows[] = {
          [](const ConvUnit& c, Pass pass, const Choice&, const Context& context) {
            return with_type(c.dtype,
                             [&]<class T>() { return gemm_step<T>(c, pass, context, kernels_of<T>(c, pass, context)); });
-         },
-     .prepare = nothing},
+         }},
     {.name = "direct",
-     .takes = takes_plain,
-     .refusal = runs_all,
      .place = [](const ConvUnit&, Pass, const Context&) { return 2; },
      .max_error = direct_error,
-     .lower = direct_step,
-     .prepare = nothing}};
+     .lower = direct_step}};
 
 std::string connected_reason(const std::string& first, const ConvUnit&, Pass, const Context&) {
   return first == bf16_gemm_name ? "the processor multiplies pairs of bf16" : "";
@@ -325,6 +318,6 @@ std::string connected_reason(const std::string& first, const ConvUnit&, Pass, co
 
 }  // namespace
 
-AlgorithmTable<const Context> algorithm_table(const FullyConnected&) { return {connected_rows, connected_reason}; }
+AlgorithmTable<const Context> connected_table() { return {connected_rows, connected_reason}; }
 
 }  // namespace lamina::eigen

@@ -137,7 +137,6 @@ void backward(ThreadPool& pool, const Args& args, const Window<T>& window, bool 
 Lowered lower(const Lrn& op, const Spec& spec, const Choice&, const Context& context) {
   Lowered unit = empty_unit(spec);
   unit.backward_reads_x[0] = true;
-  unit.recompute_reads_x[0] = true;
   unit.dx_may_alias_dy[0] = same_gradient_pitch(spec, 0);
   with_type(spec.y.dtype, [&]<class T>() {
     ThreadPool& pool = context.pool;

@@ -223,7 +223,6 @@ void reorder(const Context& context, const Tensor& from, const Tensor& to, const
 
 Lowered lower(const Pad& op, const Spec& spec, const Choice&, const Context& context) {
   Lowered unit = empty_unit(spec);
-  unit.recompute_reads_x[0] = true;
   const Box box = box_of(op, spec.x[0].shape, spec.y.shape);
   with_type(spec.y.dtype, [&]<class T>() {
     add_steps(
@@ -255,7 +254,6 @@ Lowered lower(const Slice& op, const Spec& spec, const Choice&, const Context& c
                : scatter_in<T>(pool, args.dy, box, args.dx[0], 0);
         });
   });
-  finish_parts(unit, spec);
   return unit;
 }
 
@@ -273,7 +271,6 @@ Lowered lower(const Concat& op, const Spec& spec, const Choice&, const Context& 
             if (wanted(args, i)) copy_box<T>(pool, args.dy, boxes[i], args.dx[i], false, adds_dx(spec, i));
         });
   });
-  finish_parts(unit, spec);
   return unit;
 }
 

@@ -157,7 +157,6 @@ void backward(ThreadPool& pool, const Args& args, const AxisCells& of, bool larg
 
 Lowered lower(const Reduce& op, const Spec& spec, const Choice&, const Context& context) {
   Lowered unit = empty_unit(spec);
-  unit.recompute_reads_x[0] = true;
   const AxisCells of = along(spec.x[0].shape, op);
   const bool largest = op.by == ReduceBy::max;
   const double divisor = op.by == ReduceBy::mean ? static_cast<double>(of.repeats) * of.cells : 1;

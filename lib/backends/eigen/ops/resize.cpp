@@ -229,7 +229,6 @@ struct Plane {
 
 Lowered lower(const Resize& op, const Spec& spec, const Choice&, const Context& context) {
   Lowered unit = empty_unit(spec);
-  unit.recompute_reads_x[0] = true;
   const auto [rows, columns] = resize_axes(op, spec.x[0].shape);
   with_type(spec.y.dtype, [&]<class T>() {
     const auto forward =

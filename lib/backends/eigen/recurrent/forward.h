@@ -6,7 +6,6 @@
 // makes gates, cell and h from the sums in one pass over the rows.
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 

@@ -21,15 +21,10 @@ struct Context {
   MixedPrecisionLowering& halves;  ///< runs units on copies if kernels do not take their halves
 };
 
-/// Calls `function.template operator()<T>()` with the T of `dtype`. Throws Unsupported for other types.
+/// with_type() of this backend.
 template <class Function>
 decltype(auto) with_type(DType dtype, Function&& function) {
-  switch (dtype) {
-    case DType::f32: return function.template operator()<float>();
-    case DType::f64: return function.template operator()<double>();
-    default: break;
-  }
-  throw Unsupported("eigen: no " + std::string(to_string(dtype)) + "; it computes in f32 and f64");
+  return lamina::with_type("eigen", dtype, std::forward<Function>(function));
 }
 
 /// A step that calls work.run(args, pool), in a workspace of work.workspace_bytes().
@@ -74,8 +69,8 @@ Lowered lower(const Slice&, const Spec&, const Choice&, const Context&);
 void update(const Update&, ThreadPool&);
 void check_overflow(const UpdateTensors&, ThreadPool&);
 
-/// The tables of the ops with several algorithms.
-AlgorithmTable<const Context> algorithm_table(const Conv&);
-AlgorithmTable<const Context> algorithm_table(const FullyConnected&);
+// The tables of the ops with several algorithms.
+AlgorithmTable<const Context> conv_table();
+AlgorithmTable<const Context> connected_table();
 
 }  // namespace lamina::eigen

@@ -5,9 +5,9 @@
 #include <span>
 #include <string>
 #include <tuple>
-#include <vector>
 
 #include "lamina/backend.h"
+#include "lib/backends/common/algorithms.h"
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
 #include "lib/backends/eigen/micro_kernels/pairs.h"
 #include "lib/backends/eigen/micro_kernels/register_sums.h"
@@ -27,10 +27,10 @@ struct InstructionSet {
   const MicroKernels<double>& f64_6x2;
   const RegisterSums<float>& sums_f32;
   const RegisterSums<double>& sums_f64;
-  /// Lowers any op except an input.
+  /// Lowers an op that has one algorithm.
   Lowered (*lower)(const Spec&, const Choice&, const Context&);
-  /// The algorithms of a convolution or a fully connected op, best guess first.
-  std::vector<std::string> (*algorithms)(const Spec&, Pass, const Context&);
+  /// The algorithms of a convolution or a fully connected op.
+  AlgorithmTable<const Context> (*table)(const Op&);
   // The work of Backend::update() and Backend::check_overflow().
   void (*update)(const Update&, ThreadPool&);
   void (*check_overflow)(const UpdateTensors&, ThreadPool&);

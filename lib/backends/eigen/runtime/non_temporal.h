@@ -4,7 +4,6 @@
 // reads them.
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 
 #include "common.h"

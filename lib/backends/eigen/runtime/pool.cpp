@@ -4,7 +4,6 @@
 #include "pool.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>

@@ -6,7 +6,6 @@
 
 #include "decisions.h"
 #include "lamina/error.h"
-#include "lamina/near_names.h"
 #include "lib/core/text/enumerators.h"
 #include "lib/core/text/shortest.h"
 

@@ -7,7 +7,6 @@
 
 #include "decisions.h"
 #include "lamina/error.h"
-#include "lamina/near_names.h"
 #include "lib/core/units/spec_passes.h"
 
 namespace lamina::planner {

@@ -80,6 +80,9 @@ class Fuser {
     // One unit must not read a value through two different ops, because one kernel would have to add the two gradients.
     const auto known = [&](NodeId x) { return std::ranges::find(unit.x, x) != unit.x.end(); };
     if (std::ranges::any_of(inputs, known)) return false;
+    // A sum of a value with itself does not fuse: both operands would be the value inside the unit, which is not
+    // stored.
+    if (std::holds_alternative<Add>(nodes_[next].op) && (inputs.size() != 2 || inputs[0] == inputs[1])) return false;
     const auto operand = std::ranges::find(inputs, unit.y()) - inputs.begin();
     return backend_.fuses(unit.spec, nodes_[next], static_cast<int>(operand));
   }
@@ -137,7 +140,15 @@ class Fuser {
 Units fuse(const Nodes& nodes, const Backend& backend, const Options& options) {
   Units units;
   units.wanted = EachNode<bool>(wanted_gradients(nodes.graph(), options));
-  units.dtype = EachNode<DType>(value_dtypes(nodes.graph(), options.dtype));
+  // Whole numbers, losses and what is computed from losses have the parameters' type.
+  units.dtype = EachNode<DType>(nodes.size(), options.dtype);
+  const std::vector<std::int64_t> numbers = whole_numbers(nodes.graph());
+  EachNode<bool> of_loss(nodes.size(), false);
+  for (const NodeId node : nodes.ids()) {
+    of_loss[node] =
+        is_loss(nodes[node].op) || std::ranges::any_of(nodes.inputs(node), [&](NodeId x) { return of_loss[x]; });
+    if (numbers[index(node)] > 0 || of_loss[node]) units.dtype[node] = parameter_dtype(options.dtype);
+  }
   const Fuser fuser(nodes, units, backend, options);
   EachNode<bool> taken(nodes.size(), false);
   for (const NodeId node : nodes.ids()) {

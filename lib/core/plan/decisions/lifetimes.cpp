@@ -75,18 +75,14 @@ void drop_cheap_values(Lifetimes& lives, const Units& units, NodeId output) {
         find_step(*unit.lowered, Pass::recompute) == nullptr)
       continue;
     const Step when = *first_read;
-    bool inputs_there = true;
-    for (std::size_t j = 0; j < unit.x.size(); ++j)
-      inputs_there = inputs_there && (!flag(unit.lowered->recompute_reads_x, j) ||
-                                      (lives.value[unit.x[j]].last() >= when && !lives.dropped(unit.x[j])));
-    if (!inputs_there) continue;
+    const auto is_there = [&](NodeId x) { return lives.value[x].last() >= when && !lives.dropped(x); };
+    if (!std::ranges::all_of(unit.x, is_there)) continue;
 
     Accesses& recomputed = lives.recomputed[unit.y()];
     recomputed.writes.push_back(when);
     std::ranges::copy_if(y.reads, std::back_inserter(recomputed.reads), is_backward);
     std::erase_if(y.reads, is_backward);
-    for (std::size_t j = 0; j < unit.x.size(); ++j)
-      if (flag(unit.lowered->recompute_reads_x, j)) lives.value[unit.x[j]].reads.push_back(when);
+    for (const NodeId x : unit.x) lives.value[x].reads.push_back(when);
   }
 }
 

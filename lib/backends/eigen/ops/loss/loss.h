@@ -1,9 +1,7 @@
 #pragma once
 // Shared by the losses: the mean loss and the accuracy, from the losses of rows.
 
-#include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "lib/backends/eigen/runtime/elements.h"
 

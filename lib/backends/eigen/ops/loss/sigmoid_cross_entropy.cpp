@@ -90,17 +90,13 @@ Lowered lower(const SigmoidCrossEntropy& op, const Spec& spec, const Choice&, co
   const Shape& x = spec.x[0].shape;
   unit.backward_reads_x = {true, true};
   with_type(spec.y.dtype, [&]<class T>() {
-    ThreadPool& pool = context.pool;
     const auto most = static_cast<std::size_t>(chunks_of({x.n, 1, 1, static_cast<int>(x.image())}));
     const bool training = spec.mode == Mode::training;
-    unit.steps.push_back(step(
-        {Pass::forward}, "direct", [&pool, op, training](const Args& args) { forward<T>(pool, args, op, training); },
-        most * sizeof(RowLoss)));
-    if (!training) return;
-    unit.saved_bytes = sizeof(T);
-    unit.steps.push_back(step({Pass::backward_data}, "direct", [&pool, op, adds = adds_dx(spec, 0)](const Args& args) {
-      backward<T>(pool, args, op, adds);
-    }));
+    if (training) unit.saved_bytes = sizeof(T);
+    add_steps(
+        unit, spec, [&pool = context.pool, op, training](const Args& args) { forward<T>(pool, args, op, training); },
+        [&pool = context.pool, op, adds = adds_dx(spec, 0)](const Args& args) { backward<T>(pool, args, op, adds); },
+        most * sizeof(RowLoss));
   });
   return unit;
 }

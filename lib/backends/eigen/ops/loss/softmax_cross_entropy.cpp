@@ -179,15 +179,11 @@ Lowered lower(const SoftmaxCrossEntropy& op, const Spec& spec, const Choice&, co
   const bool training = spec.mode == Mode::training;
   unit.backward_reads_x = {true, true};
   with_type(spec.y.dtype, [&]<class T>() {
-    ThreadPool& pool = context.pool;
     if (training) unit.saved_bytes = Saved<T>::bytes(rows);
-    unit.steps.push_back(step(
-        {Pass::forward}, "direct", [&pool, op, training](const Args& args) { forward<T>(pool, args, op, training); },
-        static_cast<std::size_t>(rows) * sizeof(RowLoss)));
-    if (training)
-      unit.steps.push_back(step({Pass::backward_data}, "direct", [&pool, adds = adds_dx(spec, 0)](const Args& args) {
-        backward_rows<T>(pool, args, adds);
-      }));
+    add_steps(
+        unit, spec, [&pool = context.pool, op, training](const Args& args) { forward<T>(pool, args, op, training); },
+        [&pool = context.pool, adds = adds_dx(spec, 0)](const Args& args) { backward_rows<T>(pool, args, adds); },
+        static_cast<std::size_t>(rows) * sizeof(RowLoss));
   });
   return unit;
 }

@@ -107,7 +107,6 @@ void backward(ThreadPool& pool, const Args& args, const Windows& g, bool count_p
 
 Lowered lower(const AveragePool& op, const Spec& spec, const Choice&, const Context& context) {
   Lowered unit = empty_unit(spec);
-  unit.recompute_reads_x[0] = true;
   const Windows g(op, spec.x[0].shape, spec.y.shape);
   with_type(spec.y.dtype, [&]<class T>() {
     ThreadPool& pool = context.pool;

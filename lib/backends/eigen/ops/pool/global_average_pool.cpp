@@ -36,7 +36,6 @@ void backward(ThreadPool& pool, const Args& args, bool adds) {
 
 Lowered lower(const GlobalAveragePool&, const Spec& spec, const Choice&, const Context& context) {
   Lowered unit = empty_unit(spec);
-  unit.recompute_reads_x[0] = true;
   with_type(spec.y.dtype, [&]<class T>() {
     add_steps(
         unit, spec, [&pool = context.pool](const Args& args) { forward<T>(pool, args); },

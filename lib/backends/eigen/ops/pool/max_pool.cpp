@@ -168,10 +168,7 @@ void emit_steps(Lowered& unit, const Spec& spec, const Windows& g, ThreadPool& p
     forward<T>(pool, args, g,
                [&](const T* x, T* y, std::int64_t, const Rows<T>& rows) { find_largest(g, x, y, rows); });
   };
-  if (spec.mode == Mode::inference) {
-    unit.steps.push_back(step({Pass::forward}, "direct", largest, workspace));
-    return;
-  }
+  if (spec.mode == Mode::inference) return unit.steps.push_back(step({Pass::forward}, "direct", largest, workspace));
   const auto winners = [&pool, g](const Args& args) {
     forward<T>(pool, args, g, [&](const T* x, T* y, std::int64_t i, const Rows<T>& rows) {
       find_winners(g, x, y, static_cast<Winner*>(args.saved) + i * g.P * g.Q, rows);
@@ -189,14 +186,12 @@ void emit_steps(Lowered& unit, const Spec& spec, const Windows& g, ThreadPool& p
 
 Lowered lower(const MaxPool& op, const Spec& spec, const Choice&, const Context& context) {
   Lowered unit = empty_unit(spec);
-  unit.recompute_reads_x[0] = true;
   const Windows windows(op, spec.x[0].shape, spec.y.shape);
   with_type(is_half(spec.y.dtype) ? DType::f32 : spec.y.dtype, [&]<class T>() {
-    if (windows.R * windows.S <= 255) {
+    if (windows.R * windows.S <= 255)
       emit_steps<T, std::uint8_t>(unit, spec, windows, context.pool);
-    } else {
+    else
       emit_steps<T, std::int32_t>(unit, spec, windows, context.pool);
-    }
   });
   return unit;
 }
