@@ -204,16 +204,19 @@ def read(text, what, device):
     return [parse(word, what, device) for word in words]
 
 
-def with_pythons(variants, named):
+def with_pythons(variants, named, what):
     """The variants with their interpreters; one of PyTorch for each that has it."""
     # `named`: those of --python. An engine without a named one has the first usual one. Throws NoPython.
-    found = []
-    wanted = {ENGINES[variant.engine].modules for variant in variants}
+    def modules_of(variant):  # PyTorch's networks are torchvision's
+        vision = "torchvision, " if variant.engine == "torch" and what == "networks" else ""
+        return vision + ENGINES[variant.engine].modules
+
+    found, wanted = [], set(map(modules_of, variants))
     for python in named:
         if not any(modules and pythons.can_import(python, modules) for modules in wanted):
             raise pythons.NoPython(f"'{python}' can import nothing that is raced: {'; '.join(filter(None, wanted))}")
     for variant in variants:
-        modules = ENGINES[variant.engine].modules
+        modules = modules_of(variant)
         if not modules:
             found.append(variant)
             continue
