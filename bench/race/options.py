@@ -87,17 +87,14 @@ def read_variants(parser, given):
         parser.error(f"--what {given.what} races on the processor; leave out --device")
     given.ours, given.peers = (chosen or usual for chosen, usual in zip((given.ours, given.peers),
                                                                        variants.DEFAULTS[given.what, given.device]))
-    for flag in ("ours", "peers"):
+    for flag, other in (("ours", "peers"), ("peers", "ours")):
         try:
             setattr(given, f"{flag}_variants", variants.read(getattr(given, flag), given.what, given.device))
         except variants.BadVariant as error:
             parser.error(f"--{flag}: {error}")
-    for variant in given.ours_variants:
-        if not variant.ours:
-            parser.error(f"--ours: {variant.engine} is not of Lamina; name it in --peers")
-    for variant in given.peers_variants:
-        if variant.ours:
-            parser.error(f"--peers: {variant.word} is of Lamina; name it in --ours")
+        for variant in getattr(given, f"{flag}_variants"):
+            if variant.ours != (flag == "ours"):
+                parser.error(f"--{flag}: {variant.word} is {'' if variant.ours else 'not '}of Lamina; name it in --{other}")
     if given.what == "layers":  # our side lists the layers
         ours = dict.fromkeys(variant.precision for variant in given.ours_variants)
         for variant in given.peers_variants:
