@@ -283,15 +283,13 @@ class Runner:
         given = self.options
         ours = [variant.name for variant in samples if variant in given.ours_variants]
         peers = dict.fromkeys(variant.word for variant in samples if variant not in given.ours_variants)
-        words = ["bench/race/race", case.network, "--what", self.what, "--device", given.device_word,
-                 "--ours", ",".join(ours) or given.ours, "--peers", ",".join(peers) or given.peers,
-                 "--threads", str(given.threads), "--rounds", str(given.rounds)]
-        if self.what == "networks":
-            words += ["--modes", case.request]
-        for python in given.python:
-            words += ["--python", python]
-        words += ["--share", f"{given.share:g}"] if self.what == "trainings" else ["--batch", str(self.batch)]
-        return shlex.join(words)
+        flags = {"what": self.what, "device": given.device_word, "ours": ",".join(ours) or given.ours,
+                 "peers": ",".join(peers) or given.peers, "threads": given.threads, "rounds": given.rounds}
+        flags |= {"modes": case.request} if self.what == "networks" else {}
+        flags |= {"share": f"{given.share:g}"} if self.what == "trainings" else {"batch": self.batch}
+        words = [word for flag, value in flags.items() for word in (f"--{flag}", str(value))]
+        words += [word for python in given.python for word in ("--python", python)]
+        return shlex.join(["bench/race/race", case.network, *words])
 
     def __enter__(self):
         return self

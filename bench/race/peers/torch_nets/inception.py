@@ -55,7 +55,7 @@ def inception_v1():
         ("conv2", conv_relu(64, 64, 1)), ("conv3", conv_relu(64, 192, 3)), ("lrn2", norm()),
         ("maxpool2", nn.MaxPool2d(3, 2, 1)),
         *blocks(table, {"4a": ("maxpool3", nn.MaxPool2d(3, 2)), "5a": ("maxpool4", nn.MaxPool2d(3, 2, 1))}),
-        *head(1024, 1008), ("narrow", Narrow(1, 1000)))
+        *head(1024, 1008), ("narrow", Narrow()))
 
 
 def googlenet_cb():

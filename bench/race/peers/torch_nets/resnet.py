@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from torch_nets.layers import Add, Chain, head, relu
+from torch_nets.layers import Chain, head, relu
 
 
 def conv(c, k, window, stride=1):
@@ -20,15 +20,16 @@ class PreactBlock(nn.Module):
         self.conv1, self.bn2 = conv(c, width, 1), nn.BatchNorm2d(width)
         self.conv2, self.bn3 = conv(width, width, 3, stride), nn.BatchNorm2d(width)
         self.conv3 = conv(width, 4 * width, 1)
-        self.relu, self.add = relu(), Add()
+        self.relu = relu()
         if projects:
             self.downsample = nn.Sequential(conv(c, 4 * width, 1, stride))
 
     def forward(self, x):
         y = x if self.bare else self.relu(self.bn1(x))
         shortcut = self.downsample(y) if self.projects else x
-        y = self.conv2(self.relu(self.bn2(self.conv1(y))))
-        return self.add(self.conv3(self.relu(self.bn3(y))), shortcut)
+        y = self.conv3(self.relu(self.bn3(self.conv2(self.relu(self.bn2(self.conv1(y)))))))
+        y += shortcut  # no gradient needs what was there
+        return y
 
 
 class Resnet200(Chain):
