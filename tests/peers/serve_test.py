@@ -88,7 +88,6 @@ class Serve(unittest.TestCase):
     def test_an_invalid_request_ends_the_child_with_what_was_wrong(self):
         for config, lines, near in (({"backend": "nosuch"}, (), "nosuch"),
                                     ({"net": "nosuch"}, ("pass training nchw",), "nosuch"),
-                                    ({"net": "mnist_mlp"}, ("pass learning nchw",), "learning"),
                                     ({"net": "mnist_mlp"}, ("pass training hwcn",), "hwcn"), ({}, ("go",), "go"),
                                     ({}, ("list resnet19 4",), "resnet19"),
                                     ({}, ("pass sideways nchw 1",), "sideways"),
