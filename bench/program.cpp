@@ -2,10 +2,8 @@
 
 #include "program.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -80,14 +78,6 @@ void add_environment(std::vector<std::string>& words, const CLI::App& run) {
   }
 }
 
-/// The environment's flags of Google Benchmark, for an error that they may cause although nobody typed them.
-std::string environment_text() {
-  std::string text;
-  for (char** entry = environ; *entry != nullptr; ++entry)
-    if (const std::string its = *entry; its.starts_with("BENCHMARK_")) text += "; the environment has " + its;
-  return text;
-}
-
 /// The words in the order that CLI11 wants, last first, with `run` if they name no subcommand. Throws UsageError for a
 /// first word that is neither a subcommand nor a network, and for a flag with an empty value: CLI11 would take the next
 /// word as the value.
@@ -146,7 +136,7 @@ int run_arguments(int argc, char** argv, const MakeBackend& make) {
   CLI::App app{about, "lamina_bench"};
   const auto ended = [](const std::string& why, int status) {
     if (status == 2) print_on_rank_0();
-    fmt::print(stderr, "lamina_bench: {}{}\n", why, status == 2 ? environment_text() : "");
+    fmt::print(stderr, "lamina_bench: {}\n", why);
     return status;
   };
   try {
@@ -164,33 +154,15 @@ int run_arguments(int argc, char** argv, const MakeBackend& make) {
   } catch (const ShapeError& error) {  // sizes are what the user typed, or what a file has
     return ended(error.what(), 2);
   } catch (const std::bad_alloc&) {
-    return ended("the host is out of memory" + address_limit(), 1);
+    return ended("the host is out of memory", 1);
   } catch (const std::exception& error) {
     return ended(error.what(), 1);
-  }
-}
-
-/// A file that is opened later must not become a standard stream that was closed before. Writes to a closed standard
-/// output fail. A message that standard error does not take is lost, and that is no error.
-void keep_standard_streams() {
-  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (::fcntl(stream, F_GETFD) < 0)  // open() then gives this number, the lowest free one
-      (void)::open(stream == STDOUT_FILENO ? "/dev/full" : "/dev/null", O_RDWR);
-  cookie_io_functions_t writes{};
-  writes.write = [](void*, const char* text, std::size_t size) {
-    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, size);
-    return static_cast<ssize_t>(size);
-  };
-  if (FILE* const errors = ::fopencookie(nullptr, "w", writes); errors != nullptr) {
-    std::setvbuf(errors, nullptr, _IONBF, 0);
-    stderr = errors;
   }
 }
 
 }  // namespace
 
 int run_program(int argc, char** argv, const MakeBackend& make) {
-  keep_standard_streams();
   int status = run_arguments(argc, argv, make);
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     fmt::print(stderr, "lamina_bench: cannot write to standard output: what it should have had is lost\n");

@@ -23,7 +23,7 @@ constexpr const char* names_help =
     "After these, where it is not the default, with a : and the value, if it has one:\n {}\n\n"
     "Google Benchmark's other flags do what they do there: --benchmark_report_aggregates_only,\n"
     "--benchmark_display_aggregates_only, --benchmark_enable_random_interleaving, --benchmark_counters_tabular,\n"
-    "--benchmark_color, --benchmark_perf_counters, --v, and where the version has\n"
+    "--benchmark_color, --benchmark_perf_counters, --benchmark_context=KEY=VALUE,..., --v, and where the version has\n"
     "them --benchmark_min_warmup_time and --benchmark_dry_run. As there, what no flag gives is taken from the\n"
     "environment: BENCHMARK_FILTER, BENCHMARK_OUT, ...";
 
@@ -67,8 +67,6 @@ Action run_command(CLI::App& app) {
   app.add_option("--benchmark_time_unit", options->time_unit,
                  "Unit of all times; default: us of layers, ms of networks")
       ->check(CLI::IsMember({"ns", "us", "ms", "s"}));
-  add_list(app, "--benchmark_context", options->context, "Further facts for the context of the file")
-      ->type_name("KEY=VALUE,...");
   app.add_option("--trace", options->trace, "File of the passes, and of sums over ranks, in time, for ui.perfetto.dev");
   auto* table = app.add_flag("--table", options->table, "Print the table of the published form");
   app.add_flag("--quick", options->quick, "resnet18, resnet50 and alexnet only")

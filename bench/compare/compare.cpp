@@ -119,18 +119,13 @@ std::string summary(const Comparison& comparison, const CompareRules& rules) {
   text += comparison.paired ? ": of 100 rows that are alike, up to 5 may be called slower or faster.\n"
                             : fmt::format(", so that all of them together hold by {:g} %.\n", 100 * interval_level);
   text += fmt::format(
-      "Equal: the whole interval is within {0} of 1. Slower, faster: the interval is on one side of 1, and the ratio "
-      "differs from 1 by more than half of {0}.\n",
+      "Equal: the interval is within {0} of 1. Slower, faster: it is on one side, the ratio over half of {0} off.\n",
       percent(rules.smallest));
   if (std::ranges::any_of(comparison.rows, &ComparedRow::missing_processes))
     text += fmt::format(
         "Rows with too few samples for an interval are slower or faster only if the closest samples differ over {:g} "
         "times.\n",
         far_apart);
-  if (std::ranges::any_of(comparison.rows, [](const auto& row) { return !row.grades.empty(); }))
-    text +=
-        "Grades, the worst of the first's and of the second's processes: A measured quietly, B small disturbances, C "
-        "disturbed or few passes, D not to be relied on; each file has its grade_reasons.\n";
   if (rules.cpu_time) text += "Times are processor times.\n";
   if (std::ranges::any_of(comparison.rows, &ComparedRow::disturbed) && !comparison.paired)
     text +=

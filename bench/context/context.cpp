@@ -3,16 +3,14 @@
 #include "context.h"
 
 #include <benchmark/benchmark.h>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <chrono>
-#include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
-#include <iterator>
 #include <optional>
-#include <set>
+#include <sstream>
 
 #include "bench/io/interrupt.h"
 #include "bench/measure/row_key.h"
@@ -22,33 +20,6 @@
 
 namespace lamina::bench {
 namespace {
-
-std::string now_text(std::tm* (*split)(const std::time_t*, std::tm*), const char* format) {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  split(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, format, &parts);
-  return text;
-}
-
-/// "2026-11-22T10:00:00+01:00"
-std::string local_now() {
-  std::string text = now_text(localtime_r, "%Y-%m-%dT%H:%M:%S%z");
-  return text.insert(text.size() - 2, ":");
-}
-
-/// File names of the shared libraries in this process. The names of a distribution's libraries contain their versions.
-std::string shared_libraries() {
-  std::ifstream file("/proc/self/maps");
-  std::set<std::string> names;
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t slash = line.rfind('/');
-    if (slash != std::string::npos && line.find(".so", slash) != std::string::npos)
-      names.insert(line.substr(slash + 1));
-  }
-  return fmt::format("{}", fmt::join(names, " "));
-}
 
 void add_versions(Json& context) {
   context["lamina"] = build::lamina_version;
@@ -62,7 +33,6 @@ void add_versions(Json& context) {
   confstr(_CS_GNU_LIBC_VERSION, glibc, sizeof glibc);
   context["libc"] = fmt::format("{}, built against glibc {}.{}", glibc, __GLIBC__, __GLIBC_MINOR__);
 #endif
-  context["shared_libraries"] = shared_libraries();
 }
 
 void add_machine(Json& context) {
@@ -104,33 +74,21 @@ void add_backend(Json& context, Backends& backends, const std::string& name) {
 /// The command line for a shell, without the program's folder.
 std::string command_line() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  const std::string words{std::istreambuf_iterator<char>(file), {}};
   std::vector<std::string> line;
-  for (std::size_t at = 0; at < words.size();) {
-    std::string word = words.substr(at, words.find('\0', at) - at);
-    at += word.size() + 1;
-    if (line.empty()) word.erase(0, word.rfind('/') + 1);
-    line.push_back(std::move(word));
-  }
+  for (std::string word; std::getline(file, word, '\0');)
+    line.push_back(line.empty() ? word.substr(word.rfind('/') + 1) : word);
   return to_utf8(shell_line(line));
 }
 
-/// The fields of Google Benchmark's own files.
+/// The context of Google Benchmark's own files, with what --benchmark_context gives.
 Json context_of_library() {
-  const benchmark::CPUInfo& cpu = benchmark::CPUInfo::Get();
-  Json context = {{"date", local_now()},
-                  {"host_name", benchmark::SystemInfo::Get().name},
-                  {"executable", "lamina_bench"},
-                  {"num_cpus", cpu.num_cpus},
-                  {"mhz_per_cpu", std::lround(1e-6 * cpu.cycles_per_second)}};
-  if (cpu.scaling != benchmark::CPUInfo::UNKNOWN)
-    context["cpu_scaling_enabled"] = cpu.scaling == benchmark::CPUInfo::ENABLED;
-  context["caches"] = Json::array();
-  for (const auto& cache : cpu.caches)
-    context["caches"].push_back(
-        {{"type", cache.type}, {"level", cache.level}, {"size", cache.size}, {"num_sharing", cache.num_sharing}});
-  context["load_avg"] = cpu.load_avg;
-  return context;
+  benchmark::BenchmarkReporter::Context::executable_name = "lamina_bench";
+  benchmark::JSONReporter reporter;
+  std::ostringstream text;
+  reporter.SetOutputStream(&text);
+  reporter.ReportContext({});
+  reporter.Finalize();
+  return Json::parse(text.str())["context"];
 }
 
 }  // namespace
@@ -151,7 +109,7 @@ Json runtime_context(const std::string& when) {
   const std::optional<double> mhz = processor_mhz();  // clock of the fastest core
   const std::optional<Temperature> hottest = processor_temperature();
   return {
-      {"time_" + when, now_text(gmtime_r, "%Y-%m-%dT%H:%M:%SZ")},
+      {"time_" + when, fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
       {"load_average_" + when, known ? fmt::format("{:.2f} {:.2f} {:.2f}", load[0], load[1], load[2]) : "not known"},
       {"clock_MHz_" + when, mhz ? fmt::format("{:.0f}", *mhz) : "not known"},
       {"temperature_C_" + when,

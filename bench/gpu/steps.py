@@ -7,6 +7,7 @@ import shlex
 from typing import Tuple
 
 ROWS = "rows.json"  # what a step measured, in the folder where it runs
+SUITE_GRACE = 15    # seconds of a suite above its estimate
 
 
 def files(names):
@@ -142,11 +143,7 @@ class Step:
 
     def limit(self):
         """Seconds after which the step is ended. A suite ends its cases earlier, and names the failing cases."""
-        return suite_limit(self.seconds) + 35
-
-
-def suite_limit(seconds):
-    return seconds + 15
+        return self.seconds + SUITE_GRACE + 35
 
 
 def every(root, machine, rehearse):
@@ -160,5 +157,5 @@ def every(root, machine, rehearse):
         for pattern, instead in REHEARSED if rehearse else ():
             text = re.sub(pattern, instead, text)
         return tuple(shlex.split(text.format_map(
-            {**known, "suite": f"python3 -B {known['root']}/suite.py {suite_limit(seconds)}"})))
+            {**known, "suite": f"python3 -B {known['root']}/suite.py {seconds + SUITE_GRACE}"})))
     return [Step(*facts, command(text, facts[2])) for *facts, text in STEPS + LATER]

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,12 +44,6 @@ std::string seconds_text(double seconds) {
 std::string to_utf8(const std::string& text) {
   using nlohmann::json;
   return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace));
-}
-
-std::string address_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
-  return fmt::format("; this process may have {} bytes of address space (ulimit -v)", limit.rlim_cur);
 }
 
 bool on_terminal() {

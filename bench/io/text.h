@@ -16,9 +16,6 @@ std::string seconds_text(double seconds);  ///< "2 h 5 min", "3 min 20 s", "14 s
 /// The text with U+FFFD in place of bytes that are not UTF-8.
 std::string to_utf8(const std::string&);
 
-/// "; this process may have 2147483648 bytes of address space (ulimit -v)"; empty: there is no limit.
-std::string address_limit();
-
 bool on_terminal();  ///< whether standard error is a terminal
 
 void show_step(const std::string& what);

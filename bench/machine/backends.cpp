@@ -43,12 +43,11 @@ const std::vector<std::string>& Backends::names() {
 Backend& Backends::at(const std::string& name) {
   std::shared_ptr<Backend>& made = backends_[name];
   if (made == nullptr) {
-    BackendOptions options;
-    options.threads = settings_.threads;
-    options.device = settings_.device;
-    options.memory_limit = settings_.memory_limit;
-    options.instruction_set = settings_.instruction_set;
-    options.plans = settings_.plans;
+    const BackendOptions options{.threads = settings_.threads,
+                                 .device = settings_.device,
+                                 .memory_limit = settings_.memory_limit,
+                                 .instruction_set = settings_.instruction_set,
+                                 .plans = settings_.plans};
     // The directory is no part of a row's name, so that rows of two versions have equal names.
     const bool own_cudnn = (name == "cudnn" || name == "cudnn-graph") && !settings_.cudnn.empty();
     made = make_(own_cudnn ? name + ":" + settings_.cudnn : name, options);

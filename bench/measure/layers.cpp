@@ -85,10 +85,7 @@ Graph alone(const Graph& graph, const Node& node) {
 }
 
 Spec spec_of(const Backend& backend, const Graph& graph, const Node& node, const Config& c, bool wants_dx) {
-  Options options;
-  options.dtype = c.dtype;
-  options.layout = c.layout;
-  options.input_gradient = wants_dx;
+  const Options options{.dtype = c.dtype, .layout = c.layout, .input_gradient = wants_dx};
   return planned_units(alone(graph, node), backend, options).front().spec;
 }
 
@@ -114,10 +111,7 @@ std::vector<NamedAlgorithm> algorithms_of(Backends& backends, const Config& c, c
 
 Options layer_options(const Config& c, const Node& node, Pass pass, const std::string& algorithm,
                       const Choice& demands) {
-  Options options;
-  options.dtype = c.dtype;
-  options.layout = c.layout;
-  options.input_gradient = pass == Pass::backward_data;
+  Options options{.dtype = c.dtype, .layout = c.layout, .input_gradient = pass == Pass::backward_data};
   Choice& choice = options.choice_of[node.name] = demands;
   choice.measure = false;  // the algorithm of this pass is named, and the other passes are not timed
   if (pass <= Pass::backward_data) choice.algorithm[static_cast<std::size_t>(pass)] = algorithm;

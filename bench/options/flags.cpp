@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "bench/io/result_file.h"
 #include "lamina/tuning.h"
 
 namespace lamina::bench {
@@ -273,11 +274,8 @@ void check(const BackendSettings& backends) {
 void check(const PlanSettings& plan) {
   if (!plan.choice_cache.empty() && !plan.options.choice.measure)
     throw UsageError("--choice_cache keeps what is measured: give --measure too, or leave it out");
-  const std::filesystem::path folder = plan.choice_cache.parent_path();
-  if (!folder.empty() && !std::filesystem::is_directory(folder))
-    throw UsageError(fmt::format("--choice_cache={}: there is no folder {}; make it first", plan.choice_cache.string(),
-                                 folder.string()));
   if (plan.choice_cache.empty()) return;
+  check_writable(plan.choice_cache);
   try {
     ChoiceCache{plan.choice_cache};
   } catch (const FileError& error) {

@@ -36,15 +36,9 @@ void take_extents(std::map<std::string, std::int64_t>& extents, const std::vecto
 
 /// Networks are called by the names of their files.
 void check_names(const std::vector<std::filesystem::path>& files) {
-  std::map<std::string, std::string> known;
-  for (const std::filesystem::path& file : files) {
-    const auto [first, is_new] = known.emplace(network_name(file), file.string());
-    if (is_new) continue;
-    if (first->second == file.string())
-      throw UsageError(fmt::format("--onnx names {} twice; once is enough", file.string()));
-    throw UsageError(
-        fmt::format("--onnx: {} and {} are both called {}; rename one", first->second, file.string(), first->first));
-  }
+  std::vector<std::string> names;
+  for (const std::filesystem::path& file : files) names.push_back(network_name(file));
+  check_once("--onnx, which calls networks by their files,", names);
 }
 
 std::string open_text(const std::filesystem::path& file, const std::vector<OnnxOpenExtent>& open) {

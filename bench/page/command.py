@@ -15,8 +15,7 @@ PRICES = "dated prices in the form of bench/published/prices.csv, in place of it
 
 
 def parser():
-    about = {"description": DESCRIPTION, "epilog": STATUS, "allow_abbrev": False}
-    made = argparse.ArgumentParser(prog="bench/report", **about)
+    made = argparse.ArgumentParser(prog="bench/report", description=DESCRIPTION, epilog=STATUS, allow_abbrev=False)
     made.add_argument("files", nargs="*", metavar="FILE", help="result files (JSON)")
     made.add_argument("-o", "--out", default="report.html", metavar="FILE", help="the page (default: %(default)s)")
     made.add_argument("--prices", action="append", default=[], metavar="FILE", help=PRICES)

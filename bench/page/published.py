@@ -37,25 +37,14 @@ def label(line):
 
 @functools.cache
 def machines():
-    """By device and cuDNN: label, device, sources that print the same times, and milliseconds by network and pass."""
-    sources = {}
+    """By device and cuDNN: label, device, the sources, which print the same times, and milliseconds by network, pass."""
+    found = {}
     for line in lines("published.csv"):
-        times = {part: float(line[f"{part}_ms"]) for part in PASSES}
-        about = {"label": label(line), "device": line["device"], "source": line["source"]}
-        one = about | {"times": {}, "ours": False, "measured": False}
-        its = sources.setdefault((line["source"], label(line)), one)
-        its["times"][line["network"]] = times
-    found = []
-    for one in sources.values():
-        for known in found:
-            shared = known["times"].keys() & one["times"].keys()
-            if known["label"] == one["label"] and all(known["times"][net] == one["times"][net] for net in shared):
-                known["source"] += f", {one['source']}"
-                known["times"] |= one["times"]
-                break
-        else:
-            found.append(one)
-    return found
+        about = {"label": label(line), "device": line["device"], "source": [], "times": {}}
+        one = found.setdefault(label(line), about | {"ours": False, "measured": False})
+        one["source"] += [line["source"]] if line["source"] not in one["source"] else []
+        one["times"][line["network"]] = {part: float(line[f"{part}_ms"]) for part in PASSES}
+    return [one | {"source": ", ".join(one["source"])} for one in found.values()]
 
 
 def networks():

@@ -12,10 +12,10 @@ ASKED = "LAMINA_BENCH"  # environment variable of the program to ask; workers in
 
 PUBLISHED = ("alexnet", "inception_v1", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152",
              "resnet200")
-TORCHVISION = ("resnext50_32x4d", "mobilenet_v2", "efficientnet_b0", "convnext_tiny")  # as torchvision defines them
 # Networks that Lamina has by name.
 NAMES = PUBLISHED + ("overfeat", "alexnet_owt", "vgg_a", "googlenet_cb", "googlenet_tv", "mnist_mlp", "mnist_cnn",
-                     "cifar10_cnn", "darknet53", "unet", "dcgan_generator", "dcgan_discriminator") + TORCHVISION
+                     "cifar10_cnn", "darknet53", "unet", "dcgan_generator", "dcgan_discriminator", "resnext50_32x4d",
+                     "mobilenet_v2", "efficientnet_b0", "convnext_tiny")
 WORKLOADS = ("mnist_mlp", "mnist_cnn", "cifar10_cnn", "imdb_fasttext", "imdb_bilstm", "lstm_text")
 
 

@@ -24,10 +24,7 @@ def whole(least):
 
 def positive(text):
     """The type of an option that is a number above 0."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
+    value = float(text)
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0")
     return value
@@ -87,17 +84,15 @@ def read_variants(parser, given):
         parser.error(f"--what {given.what} races on the processor; leave out --device")
     given.ours, given.peers = (chosen or usual for chosen, usual in zip((given.ours, given.peers),
                                                                        variants.DEFAULTS[given.what, given.device]))
-    for flag in ("ours", "peers"):
+    for flag, right in (("ours", "peers"), ("peers", "ours")):
         try:
             setattr(given, f"{flag}_variants", variants.read(getattr(given, flag), given.what, given.device))
         except variants.BadVariant as error:
             parser.error(f"--{flag}: {error}")
-    for variant in given.ours_variants:
-        if not variant.ours:
-            parser.error(f"--ours: {variant.engine} is not of Lamina; name it in --peers")
-    for variant in given.peers_variants:
-        if variant.ours:
-            parser.error(f"--peers: {variant.word} is of Lamina; name it in --ours")
+        for variant in getattr(given, f"{flag}_variants"):
+            if variant.ours != (flag == "ours"):
+                whose = "of Lamina" if variant.ours else "not of Lamina"
+                parser.error(f"--{flag}: {variant.word} is {whose}; name it in --{right}")
     if given.what == "layers":  # our side lists the layers
         ours = dict.fromkeys(variant.precision for variant in given.ours_variants)
         for variant in given.peers_variants:

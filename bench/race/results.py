@@ -7,7 +7,6 @@ import os
 import platform
 import re
 import shlex
-import signal
 import socket
 import sys
 import tempfile
@@ -87,12 +86,9 @@ class File:
             raise Unwritable(f"cannot write {path}: {error.strerror}") from error
 
     def write(self, document):
-        """Writes the document. An interrupt finds it written, and `written` true, or neither."""
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+        """Writes the document."""
         try:
             atomic.write(self.path, json.dumps(document, indent=1))
-            self.written = True
         except OSError as error:
             raise Unwritable(f"cannot write {self.path}: {error.strerror}") from error
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        self.written = True

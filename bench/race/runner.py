@@ -10,7 +10,7 @@ import time
 import networks
 import results
 import variants
-from worker import NoMemoryReport, Worker, WorkerError, close_all
+from worker import Worker, WorkerError, close_all
 
 SETTLE_SECONDS = 0.05  # after a pass the threads of another worker still spin for a moment
 FOREIGN_CORES = {"cpu": 0.1, "rehearsal": 1.0, "cuda": 1.0}  # cores that others may use during a pass
@@ -49,7 +49,7 @@ class Document:
         if gpu is not None:  # a worker of ours, which reads its state
             described = gpu.greeting["device"]
             self.context["gpu"] = {"name": described.partition(",")[0], "description": described}
-        self.rows, self.memory, self.failures, self.no_memory = [], [], [], ""
+        self.rows, self.memory, self.failures, self.no_memory = [], [], [], False
 
     def add_variant(self, variant, greeting):
         """Adds a worker's greeting to the document, once for each variant."""
@@ -228,11 +228,8 @@ class Runner:
         if self.options.device == "cpu":
             with self.new_worker(variant) as worker:
                 line = request_of(variant, case)
-                try:
-                    peak = worker.memory_growth(lambda: [worker.ask(f"pass {line}") for _ in range(2)])
-                except NoMemoryReport as error:
-                    self.document.no_memory = str(error)
-                    return
+                peak = worker.memory_growth(lambda: [worker.ask(f"pass {line}") for _ in range(2)])
+                self.document.no_memory |= peak is None
                 plan = worker.ask(f"facts {line}")["plan_bytes"] if variant.ours else None
         else:
             plan = facts["opened"].get("plan_bytes")
@@ -286,15 +283,13 @@ class Runner:
         given = self.options
         ours = [variant.name for variant in samples if variant in given.ours_variants]
         peers = dict.fromkeys(variant.word for variant in samples if variant not in given.ours_variants)
-        words = ["bench/race/race", case.network, "--what", self.what, "--device", given.device_word,
-                 "--ours", ",".join(ours) or given.ours, "--peers", ",".join(peers) or given.peers,
-                 "--threads", str(given.threads), "--rounds", str(given.rounds)]
-        if self.what == "networks":
-            words += ["--modes", case.request]
-        for python in given.python:
-            words += ["--python", python]
-        words += ["--share", f"{given.share:g}"] if self.what == "trainings" else ["--batch", str(self.batch)]
-        return shlex.join(words)
+        flags = {"what": self.what, "device": given.device_word, "ours": ",".join(ours) or given.ours,
+                 "peers": ",".join(peers) or given.peers, "threads": given.threads, "rounds": given.rounds}
+        flags |= {"modes": case.request} if self.what == "networks" else {}
+        flags |= {"share": f"{given.share:g}"} if self.what == "trainings" else {"batch": self.batch}
+        words = [word for flag, value in flags.items() for word in (f"--{flag}", str(value))]
+        words += [word for python in given.python for word in ("--python", python)]
+        return shlex.join(["bench/race/race", case.network, *words])
 
     def __enter__(self):
         return self

@@ -175,24 +175,20 @@ def parse(word, what, device):
 
 def check_flags(word, name, flags, what, device):
     """Refuses flags that do not go together, or with the race."""
-    if len(set(flags)) < len(flags):
-        raise BadVariant(f"{word}: duplicate flag")
-    if name != "torch":
-        return
-    if "compiled" in flags and "max-autotune" in flags:
-        raise BadVariant(f"{word}: compiled and max-autotune are two modes of one compiler; leave out one")
-    compiles = "compiled" in flags or "max-autotune" in flags
-    if "frozen" in flags and not compiles:
-        raise BadVariant(f"{word}: frozen weights are the compiler's; add compiled or max-autotune")
-    if "graph" in flags and "compiled" not in flags:
-        raise BadVariant(f"{word}: graph is a mode of the compiler (reduce-overhead); add compiled")
-    on_processor, on_gpu = {"frozen", "hugepages", "passive"}, {"benchmark", "graph"}
-    if device == "cpu" and (wrong := on_gpu & set(flags)):
-        raise BadVariant(f"{word}: {', '.join(sorted(wrong))} needs --device cuda")
-    if device != "cpu" and (wrong := on_processor & set(flags)):
-        raise BadVariant(f"{word}: {', '.join(sorted(wrong))} is of races on the processor")
-    if what == "trainings" and (wrong := set(flags) - {"compiled", "hugepages", "passive"}):
-        raise BadVariant(f"{word}: trainings have no {', '.join(sorted(wrong))}")
+    its, others, needs = set(flags), {"benchmark", "graph"}, "needs --device cuda"
+    if device != "cpu":
+        others, needs = {"frozen", "hugepages", "passive"}, "is of races on the processor"
+    untrained = its - {"compiled", "hugepages", "passive"} if what == "trainings" else set()
+    compiles = its & {"compiled", "max-autotune"}
+    rules = [(len(its) < len(flags), "duplicate flag")] + (name == "torch") * [
+        (len(compiles) > 1, "compiled and max-autotune are two modes of one compiler; leave out one"),
+        ("frozen" in its and not compiles, "frozen weights are the compiler's; add compiled or max-autotune"),
+        ("graph" in its and "compiled" not in its, "graph is a mode of the compiler (reduce-overhead); add compiled"),
+        (its & others, f"{', '.join(sorted(its & others))} {needs}"),
+        (untrained, f"trainings have no {', '.join(sorted(untrained))}")]
+    for broken, why in rules:
+        if broken:
+            raise BadVariant(f"{word}: {why}")
 
 
 def read(text, what, device):
@@ -204,16 +200,19 @@ def read(text, what, device):
     return [parse(word, what, device) for word in words]
 
 
-def with_pythons(variants, named):
+def with_pythons(variants, named, what):
     """The variants with their interpreters: one variant for each interpreter that can import the engine."""
     # `named`: those of --python. An engine without a named one has the first usual one. Throws NoPython.
-    found = []
-    wanted = {ENGINES[variant.engine].modules for variant in variants}
+    def modules_of(variant):  # PyTorch's networks are torchvision's
+        vision = "torchvision, " if variant.engine == "torch" and what == "networks" else ""
+        return vision + ENGINES[variant.engine].modules
+
+    found, wanted = [], set(map(modules_of, variants))
     for python in named:
         if not any(modules and pythons.can_import(python, modules) for modules in wanted):
             raise pythons.NoPython(f"'{python}' can import nothing that is raced: {'; '.join(filter(None, wanted))}")
     for variant in variants:
-        modules = ENGINES[variant.engine].modules
+        modules = modules_of(variant)
         if not modules:
             found.append(variant)
             continue

@@ -20,10 +20,6 @@ class WorkerError(Exception):
         self.refused = refused
 
 
-class NoMemoryReport(Exception):
-    """This system does not report a process's peak of memory; the message says why."""
-
-
 def busy_seconds():
     """CPU time that the whole machine has spent working."""
     with open("/proc/stat") as file:
@@ -97,15 +93,13 @@ class Worker:
         return sample
 
     def memory_growth(self, work):
-        """The most bytes by which the process grew while it worked. Throws NoMemoryReport."""
-        try:
+        """The most bytes by which the process grew while it worked; None where the system does not report them."""
+        with contextlib.suppress(OSError):
             with open(f"/proc/{self.child.pid}/clear_refs", "w") as file:
                 file.write("5")  # makes the present size the peak
             before = resident_bytes(self.child.pid, "VmRSS")
             work()
             return resident_bytes(self.child.pid, "VmHWM") - before
-        except OSError as error:
-            raise NoMemoryReport(f"this system does not report a process's peak of memory: {error}") from error
 
     def kill(self):
         """Kills the worker and what it has started, for instance compilers, which would disturb other workers."""

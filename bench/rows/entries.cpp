@@ -37,13 +37,9 @@ void set_failure(Outcome& outcome, const std::exception& error) {
   const char* kind = is<Unsupported>(error)   ? "Unsupported"
                      : is<OutOfMemory>(error) ? "OutOfMemory"
                      : is<DeviceError>(error) ? "DeviceError"
-                     : is<ShapeError>(error)  ? "ShapeError"
-                     : is<LoadError>(error)   ? "LoadError"
-                     : is<FileError>(error)   ? "FileError"
-                     : is<UsageError>(error)  ? "UsageError"
                      : host_is_full           ? "OutOfMemory on the host"
                                               : "Error";
-  outcome.failure = fmt::format("{}: {}{}", kind, error.what(), host_is_full ? address_limit() : "");
+  outcome.failure = fmt::format("{}: {}", kind, error.what());
   if (is<Unsupported>(error)) outcome.kind = Failure::unsupported;
   if (host_is_full || is<OutOfMemory>(error)) outcome.kind = Failure::out_of_memory;
   if (const auto* memory = dynamic_cast<const OutOfMemory*>(&error)) {

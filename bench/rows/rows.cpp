@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <iostream>
 #include <iterator>
+#include <ranges>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -29,14 +30,11 @@ namespace {
 std::string nearest(const std::vector<std::string>& names, const std::string& filter) {
   std::string plain = filter;  // without the special characters of expressions
   std::erase_if(plain, [](char c) { return std::string_view("^$()[]*+?\\").find(c) != std::string_view::npos; });
-  std::vector<std::pair<std::size_t, const std::string*>> ranked;
-  for (const std::string& name : names) ranked.emplace_back(edit_distance(plain, name, Match::part), &name);
-  const std::size_t shown = std::min<std::size_t>(ranked.size(), 5);
-  std::partial_sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(shown), ranked.end(),
-                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::string text;
-  for (std::size_t i = 0; i < shown; ++i) text += "\n  " + *ranked[i].second;
-  return text;
+  std::vector<std::pair<std::size_t, std::string>> ranked;
+  for (const std::string& name : names) ranked.emplace_back(edit_distance(plain, name, Match::part), "\n  " + name);
+  std::ranges::sort(ranked);
+  ranked.resize(std::min<std::size_t>(ranked.size(), 5));
+  return fmt::format("{}", fmt::join(ranked | std::views::values, ""));
 }
 
 /// The rows that are asked for and that the filter picks.
@@ -62,28 +60,13 @@ std::unique_ptr<benchmark::BenchmarkReporter> text_reporter(Screen form) {
 }
 
 void announce(const Progress& progress, const Runner& runner, Session& session, const RunOptions& options) {
-  std::vector<std::string> missing = backend_names();
-  std::erase_if(missing, [&](const std::string& name) {
-    return name == "cuda-host" || std::ranges::find(session.backends.names(), name) != session.backends.names().end();
-  });
-  if (options.table && options.backends.names.empty() && !missing.empty())
-    fmt::print(stderr, "Left out on this machine: {} (\"left_out\" in the file says why)\n", fmt::join(missing, ", "));
+  if (options.table && !session.backends.left_out().empty())
+    fmt::print(stderr, "Left out on this machine: {}\n", fmt::join(session.backends.left_out(), "; "));
   const std::size_t groups = runner.outcomes().size();
   const bool counted = options.noise == 0 && options.min_time == 0;
   const double seconds = counted ? progress.left_seconds() : 0;
   fmt::print(stderr, "{} measurement{}, each after one pass to warm up{}\n", groups, groups == 1 ? "" : "s",
              seconds > 0 ? fmt::format(": about {} in all", seconds_text(seconds)) : "");
-}
-
-/// Adds the facts of --benchmark_context. Throws UsageError.
-void add_facts(Json& context, const std::vector<std::string>& facts) {
-  for (const std::string& fact : facts) {
-    const std::size_t equals = fact.find('=');
-    const std::string name = fact.substr(0, equals);
-    if (name.empty() || equals == std::string::npos || context.contains(name))
-      throw UsageError(fmt::format("--benchmark_context: \"{}\" is no KEY=VALUE with a key of its own", fact));
-    context[name] = fact.substr(equals + 1);
-  }
 }
 
 int measure_rows(Session& session, const RunOptions& options) {
@@ -102,7 +85,6 @@ int measure_rows(Session& session, const RunOptions& options) {
   // The documents of the file, and of standard output as JSON.
   std::array documents = {ResultFile(options.out_format == Screen::json ? out : ""), ResultFile("")};
   Json context = start_context(session.backends);
-  add_facts(context, options.context);
   add_peaks(context, session.peaks);
   for (ResultFile& document : documents) document.document["context"] = context;
   const auto by_library = text_reporter(options.out_format);

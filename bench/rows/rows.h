@@ -25,10 +25,9 @@ struct RunOptions : TaskOptions {
   std::optional<std::string> filter{};
   std::filesystem::path trace{};  ///< trace file of the passes; empty: none
   Screen out_format = Screen::json, screen = Screen::console;
-  std::string time_unit{};             ///< unit of all rows; empty: by the kind of the row
-  std::vector<std::string> context{};  ///< further facts of the file, KEY=VALUE
-  bool table = false;                  ///< whether to print the table of the published form
-  bool quick = false;                  ///< whether to run only three networks
+  std::string time_unit{};  ///< unit of all rows; empty: by the kind of the row
+  bool table = false;       ///< whether to print the table of the published form
+  bool quick = false;       ///< whether to run only three networks
 };
 
 /// For each name, whether the expression picks the row. It is a std::regex, found anywhere in the name; after a "-" it

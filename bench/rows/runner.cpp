@@ -8,7 +8,6 @@
 #include <array>
 #include <cmath>
 #include <iostream>
-#include <memory>
 #include <string_view>
 
 #include "bench/io/interrupt.h"
@@ -191,19 +190,13 @@ bool Report::ReportContext(const Context& context) {
 void Report::ReportRuns(const std::vector<Run>& runs) {
   clear_step();
   bool failed = false;
-  for (Run run : runs) {
+  for (const Run& run : runs) {
     const Row& row = runner_->row_of(run);
     const Outcome& outcome = runner_->outcomes().at(row.group.get());
     const Runs its = runner_->runs_of(run);
-    has_passes_ |= !is_aggregate(run);
-    if (std::ssize(its) < (is_aggregate(run) ? run.repetitions : 1)) {
-      // If only aggregates are kept, an interrupted row keeps the median of its passes.
-      const bool is_median = is_aggregate(run) && !has_passes_ && run.aggregate_name == "median";
-      if (is_median && !its.empty())
-        run.repetitions = static_cast<std::int64_t>(its.size());
-      else if (is_aggregate(run) || std::exchange(failed, true) || outcome.failure.empty())
+    if (std::ssize(its) < (is_aggregate(run) ? run.repetitions : 1))
+      if (is_aggregate(run) || std::exchange(failed, true) || outcome.failure.empty())
         continue;  // no failure: interrupted
-    }
     take_(run, row, outcome, its);
   }
 }
@@ -239,16 +232,9 @@ Report text_report(const Runner& runner, benchmark::BenchmarkReporter& by, bool 
   return {runner, take, begin};
 }
 
-std::string Table::header() const { return published_form().line(published_form().titles()); }
-
-std::string Table::take(const Row& row, const Outcome& outcome) {
-  const Group& group = *row.group;
-  if (group.parts.back() != "total" || taken_.contains(&group)) return {};
-  const bool complete = row.part + 1 == group.parts.size();
-  if (!complete && outcome.failure.empty()) return {};
-  taken_.insert(&group);
-
-  const Config& c = group.config;
+std::string table_line(const Row& row, const Outcome& outcome) {
+  if (row.group->parts[row.part] != "total") return {};
+  const Config& c = row.group->config;
   const std::vector<double> total = seconds_of(outcome.samples[2]);
   const auto ms = [&](std::size_t part) { return number(1e3 * mean(seconds_of(outcome.samples[part])), 2); };
   return published_form().line(
@@ -259,9 +245,11 @@ std::string Table::take(const Row& row, const Outcome& outcome) {
 }
 
 Report table_report(const Runner& runner) {
-  const auto take = [table = std::make_shared<Table>()](const Run&, const Row& row, const Outcome& outcome,
-                                                        const Runs&) { std::cout << table->take(row, outcome); };
-  return {runner, take, [](const auto&) { std::cout << Table().header(); }};
+  const auto take = [last = static_cast<const Row*>(nullptr)](const Run&, const Row& row, const Outcome& outcome,
+                                                              const Runs&) mutable {
+    if (std::exchange(last, &row) != &row) std::cout << table_line(row, outcome);  // once for all runs of the row
+  };
+  return {runner, take, [](const auto&) { std::cout << published_form().line(published_form().titles()); }};
 }
 
 }  // namespace lamina::bench

@@ -6,7 +6,6 @@
 #include <benchmark/benchmark.h>
 #include <functional>
 #include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -75,20 +74,11 @@ class Report final : public benchmark::BenchmarkReporter {
   const Runner* runner_;
   Take take_;
   Begin begin_;
-  bool has_passes_ = false;  ///< whether there are passes: not if the library reports aggregates alone
 };
 
-/// The table of the published form: one line per network and backend, means over the passes.
-class Table {
- public:
-  std::string header() const;
-  /// Takes the rows as they finish; gives the line of the network when its total (or its failure) is known, else
-  /// nothing.
-  std::string take(const Row&, const Outcome&);
-
- private:
-  std::set<const Group*> taken_;
-};
+/// A line of the table of the published form: a network on a backend, means over the passes. Nothing for a row other
+/// than a total, which is the last of its group.
+std::string table_line(const Row&, const Outcome&);
 
 /// Adds an entry for each run.
 Report file_report(const Runner&, ResultFile&);

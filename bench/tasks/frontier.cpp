@@ -11,17 +11,13 @@
 #include "bench/io/interrupt.h"
 #include "bench/measure/layers.h"
 #include "lamina/error.h"
-#include "lamina/tuning.h"
 
 namespace lamina::bench {
 namespace {
 
 /// The demands under which everything is measured. Limits decide only between measured algorithms.
 Choice demands_of(const Choice& limits) {
-  Choice demands;
-  demands.math = limits.math;
-  demands.workspace_limit = std::max(demands.workspace_limit, limits.workspace_limit);
-  return demands;
+  return {.math = limits.math, .workspace_limit = std::max(Choice().workspace_limit, limits.workspace_limit)};
 }
 
 /// The algorithm that the backend takes for the pass by rule, under the options' demands; nothing where it refuses.
@@ -31,10 +27,8 @@ Lowered::Step step_by_rule(Session& session, const Config& c, const Graph& graph
     const Lowered lowered = backend.lower(spec_of(backend, graph, node, c, true), session.plans.choice());
     const auto step = std::ranges::find_if(lowered.steps, [&](const auto& each) { return each.covers(pass); });
     if (step != lowered.steps.end()) return *step;
-  } catch (const Unsupported&) {
-    // Then no algorithm is the rule's.
-  } catch (const OutOfMemory&) {
-    // Here, too, no algorithm is the rule's.
+  } catch (const Unsupported&) {  // then no algorithm is the rule's
+  } catch (const OutOfMemory&) {  // here, too
   }
   return {};
 }

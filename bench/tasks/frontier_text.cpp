@@ -163,21 +163,17 @@ void add_rows(TextTables& tables, const Frontier& frontier, const FastestNet& ne
   }
 }
 
-/// How many algorithms the table leaves out, and why one of them could not run.
+/// How many algorithms the table leaves out.
 std::string left_out(const Frontier& frontier) {
-  int beaten = 0, refused = 0;
-  std::string why;
+  std::ptrdiff_t beaten = 0, refused = 0;
   for (const FrontierLine& line : frontier.lines) {
     const std::vector<Candidate>& all = line.tuning.candidates;
-    const std::vector<bool> stays = not_beaten(all);
-    for (std::size_t i = 0; i < all.size(); ++i)
-      if (!all[i].ran())
-        ++refused, why = " (" + all[i].refused + ")";
-      else
-        beaten += stays[i] ? 0 : 1;
+    const std::ptrdiff_t ran = std::ranges::count_if(all, &Candidate::ran);
+    beaten += ran - std::ranges::count(not_beaten(all), true);
+    refused += std::ssize(all) - ran;
   }
-  return fmt::format("Not shown: {} beaten by another, {} that could not run{}. --format=csv has them all.\n", beaten,
-                     refused, why);
+  return fmt::format("Not shown: {} beaten by another, {} that could not run. --format=csv has why.\n", beaten,
+                     refused);
 }
 
 std::string limits_text(const Choice& limits) {
@@ -262,9 +258,8 @@ bool frontiers(Session& session, const FrontierOptions& options, const Print& pr
   double seconds = 0;
   for (const Config& c : all) seconds += guessed_seconds(session, c, rules);
   if (seconds > 0)
-    fmt::print(stderr, "{} of each algorithm: at least about {} in all, more where some are slow\n",
-               rules.race.rounds == 1 ? std::string("One sample") : fmt::format("Up to {} samples", rules.race.rounds),
-               seconds_text(seconds));
+    fmt::print(stderr, "Samples of each algorithm: up to {}, at least about {} in all, more where some are slow\n",
+               rules.race.rounds, seconds_text(seconds));
   bool any_ran = false;
   for (const Config& c : all) {
     Frontier frontier{.config = c, .lines = {}};

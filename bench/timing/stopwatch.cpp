@@ -9,6 +9,7 @@
 #include <cmath>
 #include <ctime>
 #include <numeric>
+#include <ranges>
 #include <string_view>
 
 namespace lamina::bench {
@@ -61,11 +62,9 @@ std::string throttled_of(std::span<const Sample> samples) {
   constexpr std::string_view comma = ", ";
   std::vector<std::string_view> reasons;
   for (const Sample& sample : samples)
-    for (std::string_view rest = sample.state.throttled; !rest.empty();) {
-      const std::string_view reason = rest.substr(0, rest.find(comma));
-      if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
-      rest.remove_prefix(std::min(rest.size(), reason.size() + comma.size()));
-    }
+    for (const auto part : std::views::split(sample.state.throttled, comma))
+      if (const std::string_view reason(part.begin(), part.end()); std::ranges::find(reasons, reason) == reasons.end())
+        reasons.push_back(reason);
   return fmt::format("{}", fmt::join(reasons, comma));
 }
 

@@ -59,12 +59,12 @@ PreparedWorkload with_loss(Graph graph, Images images, const TrainOptions& optio
 
   auto training = image_source(std::move(images.training)), validation = image_source(std::move(images.validation));
   const NamedOptimiser optimiser = named_optimiser(options.optimiser.empty() ? "adam" : options.optimiser);
-  TrainerOptions train;
-  train.optimiser = optimiser.optimiser;
-  train.learning_rate = constant_rate(options.learning_rate > 0 ? options.learning_rate : optimiser.learning_rate);
-  train.drop_last = true;  // statistics of a batch norm are of full batches
-  train.seed = options.seed;
-  train.validation = validation.get();
+  const double rate = options.learning_rate > 0 ? options.learning_rate : optimiser.learning_rate;
+  TrainerOptions train{.optimiser = optimiser.optimiser,
+                       .learning_rate = constant_rate(rate),
+                       .seed = options.seed,
+                       .validation = validation.get(),
+                       .drop_last = true};  // statistics of a batch norm are of full batches
   return {std::move(graph),       std::move(training),        std::move(validation), std::move(train),
           std::move(images.name), images.optimum.has_value(), images.optimum};
 }
@@ -85,15 +85,6 @@ void check_logits(const std::string& network, const Shape& logits) {
 
 Glyphs glyphs_of(const Shape& image, int logits) { return Glyphs({.image = image, .classes = std::min(logits, 10)}); }
 
-void check_glyphs(const std::filesystem::path& onnx, const Shape& image, int logits) {
-  try {
-    glyphs_of(image, logits);
-  } catch (const UsageError& error) {
-    throw UsageError(fmt::format("{} takes images of {}, and synthetic ones cannot have this size ({}): give --data",
-                                 onnx.string(), to_string(image), error.what()));
-  }
-}
-
 FileNetwork read_network(const std::filesystem::path& onnx, const TrainOptions& options) {
   OnnxModel model = read_network_file(onnx, batch_of(options), options.net.onnx_settings);
   if (model.inputs.size() != 1)
@@ -107,7 +98,7 @@ FileNetwork read_network(const std::filesystem::path& onnx, const TrainOptions& 
   if (options.data.empty() && image.c != 1 && image.c != 3)
     throw UsageError(
         fmt::format("{} takes images of {} channels; synthetic ones have 1 or 3: give --data", onnx.string(), image.c));
-  if (options.data.empty()) check_glyphs(onnx, image, logits.c);
+  if (options.data.empty()) glyphs_of(image, logits.c);  // or throws
   return {std::move(graph), std::move(model.weights), image, logits};
 }
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "bench/rows/entries.h"
 
@@ -120,26 +119,13 @@ std::string progress_line(const lamina::Progress& at, std::uint64_t epochs, doub
                      seconds_text(seconds + all_left), seconds_text(all_left));
 }
 
-TrainingScreen::TrainingScreen(std::uint64_t epochs, std::chrono::milliseconds pause, Print print)
-    : epochs_(epochs), print_(std::move(print)), writer_([this, pause](std::stop_token stop) {
-        std::unique_lock lock(mutex_);
-        while (!ended_.wait_for(lock, stop, pause, [&] { return stop.stop_requested(); })) print_(line());
-      }) {}
-
-std::string TrainingScreen::line() const {
-  const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
-  return batches_ > 0 ? progress_line(at_, epochs_, seconds, batches_, samples_)
-                      : fmt::format("epoch {}/{}  its first batches run, for {} by now", at_.epoch + 1, epochs_,
-                                    seconds_text(seconds));
-}
-
 void TrainingScreen::batch_done(const lamina::Progress& at) {
-  const std::lock_guard lock(mutex_);
-  at_ = at;
-  if (++batches_ == 0)
-    begun_ = Clock::now();
-  else
-    samples_ += at.samples;
+  const double now = steady_seconds();
+  if (++batches_ == 0) begun_ = now;
+  samples_ += batches_ > 0 ? at.samples : 0;
+  if (batches_ == 0 || now - shown_ < pause_) return;
+  shown_ = now;
+  print_(progress_line(at, epochs_, now - begun_, batches_, samples_));
 }
 
 std::int64_t samples_of(const PreparedWorkload& ready) {

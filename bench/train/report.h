@@ -1,14 +1,11 @@
 #pragma once
 // The reports of trainings: a line for each epoch, time and cost of a run, the table of several; their progress on
-// standard error (a line that is written over on a terminal, elsewhere a line every ten seconds); and their file.
+// standard error (a line that is written over on a terminal, elsewhere a line in ten seconds); and their file.
 
-#include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "bench/context/context.h"
@@ -51,29 +48,20 @@ TextTable trained_table(const std::vector<Trained>&);
 std::string progress_line(const lamina::Progress&, std::uint64_t epochs, double seconds, std::int64_t batches,
                           std::int64_t samples);
 
-/// Writes from a thread of its own, because a batch or a validation may take minutes.
+/// Writes a line after a batch, if the last line is `pause` seconds old.
 class TrainingScreen {
  public:
-  /// `pause` is the time between two lines.
-  TrainingScreen(std::uint64_t epochs, std::chrono::milliseconds pause, Print print);
-  ~TrainingScreen() { writer_ = {}; }
-  TrainingScreen(const TrainingScreen&) = delete;  // its writer has its address
-  TrainingScreen& operator=(const TrainingScreen&) = delete;
+  TrainingScreen(std::uint64_t epochs, double pause, Print print)
+      : epochs_(epochs), pause_(pause), print_(std::move(print)) {}
   void batch_done(const lamina::Progress&);
-  std::unique_lock<std::mutex> quiet() { return std::unique_lock(mutex_); }  ///< lock: nothing is written meanwhile
 
  private:
-  using Clock = std::chrono::steady_clock;
-  std::string line() const;
-
   std::uint64_t epochs_;
+  double pause_;
   Print print_;
-  std::mutex mutex_{};
-  std::condition_variable_any ended_{};
-  lamina::Progress at_{};
-  Clock::time_point begun_ = Clock::now();   ///< time of the start, later of the end of the first batch
-  std::int64_t batches_ = -1, samples_ = 0;  ///< batches and samples since then; -1: no batch has ended
-  std::jthread writer_;
+  double shown_ = steady_seconds();          ///< time of the last line, at first of the start
+  double begun_ = 0;                         ///< time of the end of the first batch
+  std::int64_t batches_ = -1, samples_ = 0;  ///< batches and samples since the first batch; -1: none at all
 };
 
 /// Samples of an epoch of training.

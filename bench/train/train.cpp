@@ -6,13 +6,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <optional>
 
 #include "bench/context/build.h"
 #include "bench/io/interrupt.h"
 #include "bench/machine/ranks.h"
+#include "bench/options/flags.h"
 #include "lamina/error.h"
 #include "report.h"
 
@@ -35,12 +35,7 @@ const Workload* workload_of(const std::string& name, const TrainOptions& options
 /// Throws UsageError for an unknown name, and for a network of the zoo without a folder: it has no synthetic set.
 void check_name(const std::string& name, const TrainOptions& options) {
   check_no_path(name);
-  std::vector<std::string> names;
-  for (const Workload& each : workloads()) names.emplace_back(each.name);
-  for (const nets::Info& each : nets::list())
-    if (std::ranges::find(names, each.name) == names.end()) names.emplace_back(each.name);
-  if (std::ranges::find(names, name) == names.end())
-    throw UsageError(fmt::format("there is no training of \"{}\"; {}", name, near_names(name, names)));
+  nets::info(name);  // or throws
   if (options.data.empty())
     throw UsageError(
         fmt::format("{} has no synthetic set: give --data, a folder of CIFAR-10's or MNIST's files", name));
@@ -51,14 +46,9 @@ void check(const TrainOptions& options) {
     throw UsageError(fmt::format("--share {}: it should be above 0, and at most 16", options.share));
   if (options.share != 1 && !options.data.empty())
     throw UsageError("--share is for synthetic sets; leave it out with --data");
-  std::vector<std::string> names = options.names;
-  std::ranges::sort(names);
-  if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
-    throw UsageError(fmt::format("train names {} twice; --seeds trains it several times", *twice));
+  check_once("train", options.names);
   if ((options.names.size() > 1 || options.seeds > 1) && !options.checkpoint.empty())
     throw UsageError("--checkpoint is of one training; leave it out, or train one by one");
-  if (!options.json.empty() && options.json.lexically_normal() == options.checkpoint.lexically_normal())
-    throw UsageError(fmt::format("--checkpoint and --json name one file, {}; give two", options.json.string()));
   if (!(options.target >= 0 && options.target <= 1))
     throw UsageError(fmt::format("--target {}: an accuracy is a share, from 0 to 1{}", options.target,
                                  options.target > 1 ? fmt::format("; for per cent say {}", options.target / 100) : ""));
@@ -117,7 +107,7 @@ Trained train_once(const std::string& name, const TrainOptions& options, const R
   const int epochs = options.epochs > 0 ? options.epochs : known != nullptr ? known->epochs : 10;
   auto [ready, weights] = prepared(name, options);
   const std::string data_note = fmt::format("  ({})", ready.data);
-  std::optional<TrainingScreen> screen;  // while it trains
+  TrainingScreen screen(static_cast<std::uint64_t>(epochs), on_terminal() ? 0.2 : 10, show_step);
   double cpu = 0;
   TrainerOptions& how = ready.options;
   how.plan.dtype = options.dtype;
@@ -128,12 +118,11 @@ Trained train_once(const std::string& name, const TrainOptions& options, const R
   how.threads = options.loader_threads;
   how.communicator = &run.ranks;
   how.after_batch = [&](const lamina::Progress& at) {
-    screen->batch_done(at);
+    screen.batch_done(at);
     if (interrupted() != 0) throw Interrupted();
   };
   how.after_epoch = [&](const EpochResult& e) {
     const double cpu_of_epoch = cpu_seconds() - cpu;
-    const auto quiet = screen->quiet();
     clear_step();
     run.record.epoch_done(e, cpu_of_epoch);
     print(epoch_line(e, epochs, data_note));
@@ -157,14 +146,11 @@ Trained train_once(const std::string& name, const TrainOptions& options, const R
   }
   run.record.begin(name, file_of(name, options), ready, options, epochs, trainer.epochs());
   cpu = cpu_seconds();
-  screen.emplace(static_cast<std::uint64_t>(epochs), std::chrono::milliseconds(on_terminal() ? 200 : 10'000),
-                 show_step);
   try {
     train_epochs(trainer, static_cast<std::size_t>(epochs), run);
   } catch (const Interrupted&) {
     // The finished part is printed.
   }
-  screen.reset();
   clear_step();
   if (trainer.epochs().size() < static_cast<std::size_t>(epochs)) {
     print(stopped_line(options, trainer.epochs().size(), epochs, data_note));

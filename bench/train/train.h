@@ -65,7 +65,7 @@ PreparedFile prepare_file(const std::filesystem::path& onnx, const TrainOptions&
 void check_file(const std::filesystem::path& onnx, const TrainOptions&);
 
 /// Trains one after another. Prints a line for each epoch, then time and cost, and a table of several trainings at the
-/// end. Progress goes to standard error: a line that is written over on a terminal, elsewhere a line every ten seconds.
+/// end. Progress goes to standard error: a line that is written over on a terminal, elsewhere a line in ten seconds.
 /// Writes the files that the options ask for. Throws what Trainer, prepare and files throw, UsageError for options that
 /// do not go together. At an interrupt it ends after the batch. Where mpirun started several processes, they train
 /// together: rank 0 alone prints and writes, and a failure in one ends all. Gives the exit status: 0, 130 or 143.

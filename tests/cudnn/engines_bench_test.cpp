@@ -114,7 +114,7 @@ TEST_CASE("one layer is asked about by its name or by its fields, and every row 
           "--batch applies to networks only");
 }
 
-TEST_CASE("an unknown --device is refused with the known ones, a file that lacks properties with their names") {
+TEST_CASE("an unknown --device is refused with the known ones, a file that lacks properties with one that has all") {
   said_by_engines("mnist_cnn ", 2, "--device");
   said_by_engines("mnist_cnn --device=h2000", 2,
                   "no device \"h2000\", and no such file: valid names: a100, h100, h200");
@@ -123,7 +123,7 @@ TEST_CASE("an unknown --device is refused with the known ones, a file that lacks
   said_by_engines("mnist_cnn --device=" + folder.file("garbage.json"), 2, "does not hold a JSON object");
   lamina::test::write(folder / "partial.json", "{\"deviceVer\": 900, \"warpSize\": 32}");
   REQUIRE_THAT(said_by_engines("mnist_cnn --device=" + folder.file("partial.json"), 2, "CUDNN_STATUS_BAD_PARAM"),
-               ContainsSubstring("maxGridSize") && !ContainsSubstring("warpSize"));
+               ContainsSubstring("bench/devices/h200.json has all keys"));
 }
 
 TEST_CASE("plans of precompiled engines are built without a device, kept, and loaded the second time") {
@@ -169,12 +169,9 @@ TEST_CASE("two versions are compared pick by pick: one with itself has no change
 }
 
 TEST_CASE("what --build and --dtype cannot do is refused before cuDNN is asked") {
-  const Folder folder;
-  lamina::test::write(folder / "file", "");
   const std::string what = "engines mnist_cnn --device=h200 ";
   said_by(what + "--dtype=f64", 2, "f32, f16 and bf16");
   said_by(what + "--plans=x", 2, "--build=first or --build=all");
-  said_by(what + "--build=first --plans=" + folder.file("file"), 2, "not a folder");
   said_by(what + "--build=some", 2, "--build");
 }
 

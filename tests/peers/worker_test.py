@@ -16,7 +16,7 @@ import results
 import runner
 import timers
 import worker
-from worker import NoMemoryReport, Worker, WorkerError
+from worker import Worker, WorkerError
 
 GROWS = "print('{}', flush=True)\nfor _ in iter(input, ''):\n  bytearray(b'x' * (64 << 20)); print('{}', flush=True)"
 ANSWERS = "import sys, time; print('{\"a\": 1}', flush=True)\nfor line in sys.stdin: "
@@ -35,18 +35,16 @@ class Workers(unittest.TestCase):
 
     def test_memory_is_the_peak_and_not_what_is_left(self):
         its = self.worker(GROWS)
-        try:
-            for _ in range(2):  # the second finds the peak of the first reset
-                self.assertGreaterEqual(its.memory_growth(lambda: its.ask("go")), 60 << 20)
-            self.assertLess(its.memory_growth(lambda: None), 4 << 20)
-        except NoMemoryReport as error:
-            self.skipTest(str(error))
+        if its.memory_growth(lambda: None) is None:
+            self.skipTest("this system does not report peaks of memory")
+        for _ in range(2):  # the second finds the peak of the first reset
+            self.assertGreaterEqual(its.memory_growth(lambda: its.ask("go")), 60 << 20)
+        self.assertLess(its.memory_growth(lambda: None), 4 << 20)
 
     def test_there_is_no_peak_where_it_cannot_be_reset(self):
         its, work = self.worker(ANSWERS + "pass"), mock.Mock()
         with mock.patch.object(worker, "open", side_effect=PermissionError(13, "Permission denied"), create=True):
-            with self.assertRaisesRegex(NoMemoryReport, "peak.*Permission denied"):
-                its.memory_growth(work)
+            self.assertIsNone(its.memory_growth(work))
         work.assert_not_called()
 
     def test_a_worker_that_fails_is_named_with_how(self):
@@ -142,20 +140,6 @@ class Timers(unittest.TestCase):
 
 
 class Files(unittest.TestCase):
-    def test_a_file_knows_that_it_is_written_when_an_interrupt_comes_at_once(self):
-        def replace_and_interrupt(part, path, replace=os.replace):
-            replace(part, path)
-            os.kill(os.getpid(), signal.SIGINT)
-
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        self.addCleanup(signal.signal, signal.SIGINT, before)
-        with tempfile.TemporaryDirectory() as folder:
-            file = results.File(os.path.join(folder, "out.json"))
-            with mock.patch("os.replace", replace_and_interrupt), self.assertRaises(KeyboardInterrupt):
-                file.write({})
-            self.assertTrue(file.written and os.path.exists(file.path))
-        self.assertEqual(signal.pthread_sigmask(signal.SIG_BLOCK, ()), set())
-
     def test_a_file_is_whole_or_the_old_one(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "below", "out.json")

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Whole networks against PyTorch: the same weights, images and output gradients; logits, gradients and statistics.
 
-torchvision's resnet50, vgg16, googlenet, resnext50_32x4d, mobilenet_v2, efficientnet_b0 and convnext_tiny, and our own
-modules for alexnet (grouped), inception_v1, resnet200, darknet53, unet and the two of DCGAN. The weights are random,
-scaled by fan-in, the batch-norm statistics random as well; they travel as a safetensors file that `torch_dump` loads
-strictly. Dropout is off, the softmax left out.
+The networks are those of a race: torchvision's, or our own modules. The weights are random, scaled by fan-in, the
+batch-norm statistics random as well; they travel as a safetensors file that `torch_dump` loads strictly. Dropout is off,
+the softmax left out.
 
 Bounds, relative to the tensor's largest value: logits 1e-4 in f32 and 1e-9 in f64, in both modes; running statistics
 after a training pass the same; gradients of parameters and of the image 1e-8 in f64. If PyTorch's own f32 is
@@ -32,22 +31,14 @@ except ImportError:
 
 VALUES = {"f32": 1e-4, "f64": 1e-9}
 GRADIENT = 1e-8
-TORCHVISION = ("resnet50", "vgg16", "googlenet_tv")
-RACED = ("alexnet", "inception_v1", "resnet200", "resnext50_32x4d", "mobilenet_v2", "efficientnet_b0", "convnext_tiny",
-         "darknet53", "unet", "dcgan_generator", "dcgan_discriminator")
+NETS = ("resnet50", "vgg16", "googlenet_tv", "alexnet", "inception_v1", "resnet200", "resnext50_32x4d", "mobilenet_v2",
+        "efficientnet_b0", "convnext_tiny", "darknet53", "unet", "dcgan_generator", "dcgan_discriminator")
 INPUTS = {"dcgan_generator": (100, 1), "dcgan_discriminator": (3, 64)}  # channels and the image that they are made for
 
 
 def reference(name):
     """The network in PyTorch, in f32, with random weights and statistics, dropout off."""
-    if name in TORCHVISION:
-        make = {"resnet50": torchvision.models.resnet50, "vgg16": torchvision.models.vgg16,
-                "googlenet_tv": torchvision.models.googlenet}[name]
-        more = {"aux_logits": False, "init_weights": False} if name == "googlenet_tv" else {}
-        net = make(weights=None, **more)
-    else:
-        net = torch_nets.build(name, softmax=False)
-    torch_nets.randomise(net, seed=20)
+    net = torch_nets.randomise(torch_nets.build(name, softmax=False), seed=20)
     for module in net.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
@@ -133,7 +124,7 @@ def compare(name, arguments):
 
 def main():
     parser = comparison.parser(__doc__, "torch_dump")
-    parser.add_argument("--nets", default=",".join(TORCHVISION + RACED), help="joined by commas")
+    parser.add_argument("--nets", default=",".join(NETS), help="joined by commas")
     parser.add_argument("--batch", type=int, default=2)
     parser.add_argument("--image", type=int, default=224)
     arguments = comparison.parse(parser, "torch, torchvision, numpy", there=torch is not None)

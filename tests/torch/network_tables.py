@@ -4,7 +4,7 @@
 usage: network_tables.py [--layers] NET...
 
 The rows follow PyTorch's trace in inference. A fully connected layer on each pixel is printed as a 1x1 convolution. A
-permutation of axes or a stochastic depth has no row. The numbers of an LRN and of a Narrow are not printed.
+permutation of axes, a stochastic depth or an identity has no row. The numbers of an LRN and of a Narrow are not printed.
 Needs torch and torchvision.
 """
 
@@ -17,7 +17,7 @@ from torch import fx, nn
 
 IMAGES = {"darknet53": (3, 256, 256), "unet": (3, 256, 256), "dcgan_generator": (100, 1, 1),
           "dcgan_discriminator": (3, 64, 64)}
-SKIPPED = ("Permute", "StochasticDepth")
+SKIPPED = ("Identity", "Permute", "StochasticDepth")
 
 
 class Tracer(fx.Tracer):
@@ -75,7 +75,7 @@ class Rows(fx.Interpreter):
 
     def run_node(self, node):
         y = super().run_node(node)
-        before = [each for each in node.args if isinstance(each, fx.Node)]
+        before = node.all_input_nodes
         if any(each in self.channels_last for each in before) and isinstance(y, torch.Tensor):
             self.channels_last.add(node)
         if node.op == "call_module":
@@ -101,6 +101,9 @@ class Rows(fx.Interpreter):
         elif target in ("add", "iadd", "mul"):
             word = target.removeprefix("i")
             self.add(node, f"{block}.{word}", [word.title(), *rest], y)
+        elif target in ("relu", "cat"):
+            word, kind = {"relu": ("relu", "ReLU"), "cat": ("concat", "Concat")}[target]
+            self.add(node, f"{block}.{word}", [kind, *rest], y)
         elif target == "flatten":
             self.add(node, "flatten", ["Flatten", *rest], y)
         elif target == "adaptive_avg_pool2d":

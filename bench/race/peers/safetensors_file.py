@@ -17,12 +17,6 @@ def read(path):
     header.pop("__metadata__", None)
     arrays = {}
     for name, entry in header.items():
-        start, end = entry["data_offsets"]
-        dtype = numpy.dtype(TYPES[entry["dtype"]])
-        count = (end - start) // dtype.itemsize
-        if count:
-            flat = numpy.memmap(path, dtype, "r", 8 + length + start, (count,))
-        else:
-            flat = numpy.empty(0, dtype)
-        arrays[name] = flat.reshape(entry["shape"])
+        place = 8 + length + entry["data_offsets"][0]
+        arrays[name] = numpy.memmap(path, TYPES[entry["dtype"]], "r", place, tuple(entry["shape"]))
     return arrays

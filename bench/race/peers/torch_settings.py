@@ -68,8 +68,10 @@ class Variant:
         return found
 
     def callable(self, net):
-        """The function that runs the network: the network itself, or the compiled network."""
-        return net if self.compile_mode is None else compiled(net, self.compile_mode)
+        """The function that runs the network: the network itself, or compiled in one piece, which fails rather than leave
+        a part out."""
+        mode = None if self.compile_mode == "default" else self.compile_mode
+        return torch.compile(net, fullgraph=True, mode=mode) if self.compile_mode else net
 
     def context(self):
         """The context that the forward runs in."""
@@ -80,13 +82,3 @@ class Variant:
     def begin_pass(self):
         if self.compiler_graphs:
             torch.compiler.cudagraph_mark_step_begin()
-
-
-def compiled(net, mode):
-    """The network compiled in one piece. Compiling fails rather than leave a part out."""
-    return torch.compile(net, fullgraph=True, mode=None if mode == "default" else mode)
-
-
-def refuse_recompiling():
-    """From here on a compiled network that would be compiled again, or left to run eagerly, fails."""
-    torch._dynamo.config.error_on_recompile = True

@@ -87,7 +87,7 @@ class Server:
         for _ in range(WARM_UP_PASSES[self.variant.device.type] - 1):
             network.run()
         if self.variant.compile_mode:
-            torch_settings.refuse_recompiling()
+            torch._dynamo.config.error_on_recompile = True  # or left to run eagerly
         if self.on_gpu:
             torch.cuda.reset_peak_memory_stats()
             network.run()

@@ -33,12 +33,8 @@ class ServedTraining final : public Served {
   void warm_up() override { pass(); }
 
   json facts() const override {
-    const Plan& plan = trainer_.plan();
-    const int batch = plan.graph().node("labels").shape.n;
-    return {{"plan_bytes", plan.memory().total()},
-            {"data", ready_.data},
-            {"batch", batch},
-            {"samples", ready_.training->count() / batch * batch}};
+    const int batch = ready_.graph.node("labels").shape.n;
+    return {{"data", ready_.data}, {"batch", batch}, {"samples", ready_.training->count() / batch * batch}};
   }
 
   json pass() override {
@@ -52,7 +48,7 @@ class ServedTraining final : public Served {
 
  private:
   PreparedWorkload ready_;
-  mutable Trainer trainer_;  // plan() is not const
+  Trainer trainer_;
 };
 
 /// All samples of an epoch.
@@ -71,8 +67,6 @@ TensorFile samples_of(Loader& loader, const Shape& sample, std::uint64_t epoch) 
   file["labels"] = std::move(labels);
   return file;
 }
-
-constexpr double most_certain = 0.9;  // limit of the greatest probability of an image, averaged over the images
 
 HostTensor tensor_of(const Shape& shape, std::vector<double> values) {
   return {DType::f32, {shape.n, shape.c, shape.h, shape.w}, std::move(values)};
@@ -108,12 +102,13 @@ bool has(const Graph& graph) {
   return std::ranges::any_of(graph.nodes(), [](const Node& node) { return std::holds_alternative<T>(node.op); });
 }
 
+/// Throws UsageError if the images' greatest probabilities are above 0.9 in the mean: such a y hides its logits.
 void check_probabilities(const Graph& graph, const HostTensor& y) {
   const auto images = y.extents.front(), each = static_cast<std::int64_t>(y.values.size()) / images;
   double sum = 0;
   for (auto first = y.values.begin(); first != y.values.end(); first += each)
     sum += *std::max_element(first, first + each);
-  if (sum > most_certain * static_cast<double>(images))
+  if (sum > 0.9 * static_cast<double>(images))
     throw UsageError(graph.name() + ": its softmax gives hardly more than 0 and 1, which says nothing of its logits");
 }
 

@@ -3,6 +3,7 @@
 #include "server.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -161,12 +162,12 @@ void serve_options(const ServeOptions& options) {
     its.layout = named("layout", variant, {Layout::nchw, Layout::nhwc});
     if (c.network.empty()) {
       const Pass pass = named("pass", what, raced_passes);
-      Options of_layer;
-      of_layer.dtype = its.dtype;
-      of_layer.layout = its.layout;
-      of_layer.choice = options.plan.options.choice;
-      if (of_layer.choice.measure) of_layer.tuner = make_tuner();
-      of_layer.input_gradient = pass == Pass::backward_data;
+      const Choice& choice = options.plan.options.choice;
+      const Options of_layer{.dtype = its.dtype,
+                             .layout = its.layout,
+                             .choice = choice,
+                             .tuner = choice.measure ? make_tuner() : nullptr,
+                             .input_gradient = pass == Pass::backward_data};
       return std::make_unique<Convolved>(backend, read_convolution(numbers), pass, of_layer);
     }
     if (what != "training" && what != "inference")
@@ -193,14 +194,10 @@ RacedConvolution read_convolution(const std::string& text) {
 }
 
 std::vector<float> whole_numbers(std::int64_t count, const std::string& tensor) {
-  std::vector<float> found(static_cast<std::size_t>(count));
-  std::uint32_t state = 1;
-  for (const char letter : tensor) state = 31 * state + static_cast<unsigned char>(letter);
-  for (float& number : found) {
-    state = 1664525 * state + 1013904223;  // a linear congruential generator; its high bits are its best
-    number = static_cast<float>((state >> 16) % 7) - 3;
-  }
-  return found;
+  std::vector<double> numbers(static_cast<std::size_t>(count));
+  fill_uniform(numbers, hash(tensor));
+  for (double& number : numbers) number = std::floor(7 * number) - 3;
+  return {numbers.begin(), numbers.end()};
 }
 
 json ServedConvolution::pass() {

@@ -114,8 +114,8 @@ std::unique_ptr<Served> serve_training(const ServedTrainingOptions&, Backend&);
 ///   check.safetensors     "x", a batch of numbers, "x1", ... for further inputs, and "y", the output of an f32 plan in
 ///                         inference; without dropout also "y_training", its output in training
 ///   network.onnx          graph and weights, if `onnx` asks for them
-/// Throws what write_onnx throws, and UsageError if y shows nothing of the computation: if it is not finite, or
-/// has hardly more than one probability other than 0 in each image.
+/// Throws what write_onnx throws, and UsageError if y shows nothing of the computation: if it is not finite, or has
+/// hardly more than one probability other than 0 in each image.
 void write_network_files(const Graph&, const TensorFile& weights, Backend&, const std::filesystem::path& files,
                          bool onnx);
 

@@ -220,24 +220,14 @@ std::string device_properties(const std::string& name) {
   return text;
 }
 
-/// Keys of the known sets that these properties lack: "maxGridSize, warpSize"; nothing where they have all.
-std::string missing_properties(const std::string& text) {
-  const Json read = Json::parse(text, not_too_deep, false), known = Json::parse(device_sets().at("h200"));
-  std::vector<std::string> missing;
-  for (const auto& [key, value] : known.items())
-    if (!read.contains(key)) missing.push_back(key);
-  return fmt::format("{}", fmt::join(missing, ", "));
-}
-
 /// Calls ask(), and adds advice to its errors.
 Version ask_with_advice(const std::string& directory, const std::string& properties, const std::vector<Query>& queries,
                         const EnginesOptions& options) {
   try {
     return ask(directory, properties, queries, options);
   } catch (const UsageError& error) {
-    const std::string missing = missing_properties(properties);
-    throw UsageError(fmt::format("--device={}: {}{}", options.device, error.what(),
-                                 missing.empty() ? "" : "; bench/devices/h200.json has these besides: " + missing));
+    throw UsageError(
+        fmt::format("--device={}: {}; bench/devices/h200.json has all keys", options.device, error.what()));
   } catch (const LoadError& error) {
     throw LoadError(fmt::format("{} (--cudnn=DIR; bench/get-cudnn 9.19 brings one)", error.what()));
   }
@@ -252,8 +242,6 @@ std::string cudnn_engines(const EnginesOptions& options) {
     if (dtype == DType::f64) throw UsageError("--dtype=f64: cuDNN's graphs are asked about f32, f16 and bf16");
   if (!options.plans.empty() && options.build == BuildPlans::none)
     throw UsageError("--plans needs --build=first or --build=all");
-  if (!options.plans.empty() && std::filesystem::exists(options.plans) && !std::filesystem::is_directory(options.plans))
-    throw UsageError(fmt::format("--plans={}: not a folder", options.plans.string()));
   const Questions asked = questions_of(options);
   std::vector<Version> versions;
   std::istringstream directories(options.backends.cudnn + ',');  // one empty name where there is none

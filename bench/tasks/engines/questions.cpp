@@ -39,11 +39,7 @@ GraphTable table_of(const Config& c, const Graph& graph, const EnginesOptions& o
   };
   std::vector<GraphRow> all;  // one for each pass of each unit: all types have the same
   for (const DType dtype : options.configs.dtypes) {
-    Options plan;
-    plan.mode = options.plan.options.mode;
-    plan.dtype = dtype;
-    plan.layout = c.layout;
-    plan.input_gradient = true;
+    const Options plan{.mode = options.plan.options.mode, .dtype = dtype, .layout = c.layout, .input_gradient = true};
     std::size_t at = 0;
     for (const PlannedUnit& unit : cudnn_graph_units(graph, plan)) {
       const bool wanted = options.layers.empty() || std::ranges::any_of(unit.nodes, is_wanted);
@@ -81,13 +77,12 @@ Json to_json(const CudnnEngine& engine) {
           {"workspace_bytes", engine.workspace_bytes}};
 }
 
-/// The child's message: its answers, or why it has none. Without TF32 it answers about f32 alone. Every few seconds it
-/// says how far it is, and once that the folder of plans has a wrong file.
+/// The child's message: its answers, or why it has none. Without TF32 it answers about f32 alone. It
+/// says once that the folder of plans has a wrong file.
 Json answers(const std::string& directory, const std::string& properties, bool tf32, const std::vector<Query>& queries,
              const EnginesOptions& options) {
   try {
     const CudnnEngines cudnn(directory, properties);
-    auto last = std::chrono::steady_clock::now();
     bool complained = false;
     int plans = 0, loaded = 0;
     Json lists = Json::array();
@@ -110,11 +105,6 @@ Json answers(const std::string& directory, const std::string& properties, bool t
         else
           said["refused"] = plan.refused;
         enough = options.build == BuildPlans::first && plan.refused.empty();
-        const auto now = std::chrono::steady_clock::now();
-        if (now - last < std::chrono::seconds(5)) continue;
-        last = now;
-        fmt::print(stderr, "cuDNN {}: {} of {} graphs, {} plans, {} of them from the folder\n", cudnn.version(),
-                   lists.size(), queries.size(), plans, loaded);
       }
     }
     return {{"version", cudnn.version()},

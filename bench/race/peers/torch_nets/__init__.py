@@ -1,4 +1,4 @@
-"""The networks of the zoo in PyTorch, from their published definitions, with the names of the zoo's nodes."""
+"""The networks of the zoo in PyTorch: torchvision's, and the others from their published definitions."""
 # A module's name in `named_modules()` is the node's name in the zoo, so a state_dict saved here loads there. A race on
 # the processor compares a network's output with ours.
 
@@ -8,18 +8,25 @@ from torch import nn
 
 from torch_nets import images, inception, resnet, straight
 
+# Dropout is as the published tables timed it; whole blocks are never dropped, and an auxiliary classifier is left out.
+TORCHVISION = {
+    "vgg_a": ("vgg11", {"dropout": 0.0}), "alexnet_owt": ("alexnet", {"dropout": 0.0}),
+    "googlenet_tv": ("googlenet", {"aux_logits": False, "init_weights": False}),
+    "efficientnet_b0": ("efficientnet_b0", {"stochastic_depth_prob": 0.0}),
+    "convnext_tiny": ("convnext_tiny", {"stochastic_depth_prob": 0.0}),
+} | {name: (name, {}) for name in ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnext50_32x4d",
+                                   "vgg16", "vgg19", "mobilenet_v2")}
+
 
 def build(name, softmax=None):
     """A network by name. `softmax` None: as the published tables timed it."""
-    if name not in networks.NAMES:
-        raise KeyError(f"no network '{name}'; there are {', '.join(networks.NAMES)}")
     softmax = networks.protocol_of(name).softmax if softmax is None else softmax
-    if name in networks.TORCHVISION:
-        from torchvision import models
-        drops_blocks = name in ("efficientnet_b0", "convnext_tiny")
-        net = models.get_model(name, **({"stochastic_depth_prob": 0.0} if drops_blocks else {}))
-    elif name in resnet.RESNETS:
-        net = resnet.resnet(*resnet.RESNETS[name])
+    if name in TORCHVISION:
+        from torchvision import models  # which trainings need not have
+        theirs, settings = TORCHVISION[name]
+        net = models.get_model(theirs, **settings)
+        if name.startswith(("vgg", "alexnet")):
+            net.avgpool = nn.Identity()  # of maps of the size that it would make
     else:
         net = getattr(next(module for module in (straight, inception, resnet, images) if hasattr(module, name)), name)()
     if softmax:

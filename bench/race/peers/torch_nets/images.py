@@ -32,16 +32,16 @@ class Up(nn.Module):
 
 
 class Unet(nn.Module):
-    """milesial/Pytorch-UNet, unet/unet_model.py, bilinear=False."""
+    """milesial/Pytorch-UNet, unet/unet_model.py, bilinear=False, two classes."""
 
-    def __init__(self, classes):
+    def __init__(self):
         super().__init__()
         self.inc = double_conv(3, 64)
         for i in range(4):
             down = nn.Sequential(nn.MaxPool2d(2), double_conv(64 << i, 128 << i))
             self.add_module(f"down{i + 1}", Chain(("maxpool_conv", down)))
             self.add_module(f"up{i + 1}", Up(1024 >> i))
-        self.outc = Chain(("conv", nn.Conv2d(64, classes, 1)))
+        self.outc = Chain(("conv", nn.Conv2d(64, 2, 1)))
 
     def forward(self, x):
         maps = [self.inc(x)]
@@ -53,8 +53,7 @@ class Unet(nn.Module):
         return self.outc(x)
 
 
-def unet():
-    return Unet(2)
+unet = Unet
 
 
 def dcgan_generator():

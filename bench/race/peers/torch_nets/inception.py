@@ -1,4 +1,4 @@
-"""Going Deeper with Convolutions, Szegedy et al. 2014, in three published forms."""
+"""Going Deeper with Convolutions, Szegedy et al. 2014, in two published forms."""
 
 from torch import nn
 
@@ -6,15 +6,15 @@ from torch_nets.layers import Chain, Concat, Narrow, head, relu
 
 
 class Inception(nn.Module):
-    """1x1 | 1x1, 3x3 | 1x1, 5x5 | 3x3 max pooling, 1x1, joined; `unit` makes a convolution with its ReLU."""
+    """1x1 | 1x1, 3x3 | 1x1, 5x5 | 3x3 max pooling, 1x1, joined."""
 
-    def __init__(self, unit, c, row, last=5):
+    def __init__(self, c, row):
         super().__init__()
         c1, r3, c3, r5, c5, pool = row
-        self.branch1 = unit(c, c1, 1)
-        self.branch2 = nn.Sequential(unit(c, r3, 1), unit(r3, c3, 3))
-        self.branch3 = nn.Sequential(unit(c, r5, 1), unit(r5, c5, last))
-        self.branch4 = nn.Sequential(nn.MaxPool2d(3, 1, 1), unit(c, pool, 1))
+        self.branch1 = conv_relu(c, c1, 1)
+        self.branch2 = nn.Sequential(conv_relu(c, r3, 1), conv_relu(r3, c3, 3))
+        self.branch3 = nn.Sequential(conv_relu(c, r5, 1), conv_relu(r5, c5, 5))
+        self.branch4 = nn.Sequential(nn.MaxPool2d(3, 1, 1), conv_relu(c, pool, 1))
         self.concat = Concat()
 
     def forward(self, x):
@@ -25,11 +25,6 @@ def conv_relu(c, k, window, stride=1):
     return Chain(("conv", nn.Conv2d(c, k, window, stride, window // 2)), ("relu", relu()))
 
 
-def conv_bn_relu(c, k, window, stride=1):
-    return Chain(("conv", nn.Conv2d(c, k, window, stride, window // 2, bias=False)), ("bn", nn.BatchNorm2d(k, 1e-3)),
-                 ("relu", relu()))
-
-
 PAPER = {
     "3a": (64, 96, 128, 16, 32, 32), "3b": (128, 128, 192, 32, 96, 64),
     "4a": (192, 96, 208, 16, 48, 64), "4b": (160, 112, 224, 24, 64, 64), "4c": (128, 128, 256, 24, 64, 64),
@@ -38,13 +33,13 @@ PAPER = {
 }
 
 
-def blocks(unit, table, pools, last=5):
+def blocks(table, pools):
     """The nine blocks with the two poolings between them."""
     layers, c = [], 192
     for name, row in table.items():
         if name in pools:
             layers.append(pools[name])
-        layers.append((f"inception{name}", Inception(unit, c, row, last)))
+        layers.append((f"inception{name}", Inception(c, row)))
         c = row[0] + row[2] + row[4] + row[5]
     return layers
 
@@ -59,9 +54,8 @@ def inception_v1():
         ("conv1", conv_relu(3, 64, 7, 2)), ("maxpool1", nn.MaxPool2d(3, 2, 1)), ("lrn1", norm()),
         ("conv2", conv_relu(64, 64, 1)), ("conv3", conv_relu(64, 192, 3)), ("lrn2", norm()),
         ("maxpool2", nn.MaxPool2d(3, 2, 1)),
-        *blocks(conv_relu, table, {"4a": ("maxpool3", nn.MaxPool2d(3, 2)), "5a": ("maxpool4", nn.MaxPool2d(3, 2, 1))}),
-        ("avgpool", nn.AdaptiveAvgPool2d(1)), ("flatten", nn.Flatten()), ("fc", nn.Linear(1024, 1008)),
-        ("narrow", Narrow(1, 1000)))
+        *blocks(table, {"4a": ("maxpool3", nn.MaxPool2d(3, 2)), "5a": ("maxpool4", nn.MaxPool2d(3, 2, 1))}),
+        *head(1024, 1008), ("narrow", Narrow()))
 
 
 def googlenet_cb():
@@ -71,18 +65,5 @@ def googlenet_cb():
     return Chain(
         ("conv1", conv_relu(3, 64, 7, 2)), ("maxpool1", pool()), ("conv2", conv_relu(64, 64, 1)),
         ("conv3", conv_relu(64, 192, 3)), ("maxpool2", pool()),
-        *blocks(conv_relu, PAPER, {"4a": ("maxpool3", pool()), "5a": ("maxpool4", pool())}),
+        *blocks(PAPER, {"4a": ("maxpool3", pool()), "5a": ("maxpool4", pool())}),
         *head(1024, 1000), ("fc_relu", relu()))
-
-
-def googlenet_tv():
-    """torchvision: batch normalisation, the 5x5 branch is 3x3, poolings rounded up, the last one 2x2."""
-    def pool():
-        return nn.MaxPool2d(3, 2, ceil_mode=True)
-    return Chain(
-        ("conv1", conv_bn_relu(3, 64, 7, 2)), ("maxpool1", pool()), ("conv2", conv_bn_relu(64, 64, 1)),
-        ("conv3", conv_bn_relu(64, 192, 3)), ("maxpool2", pool()),
-        *blocks(conv_bn_relu, PAPER, {"4a": ("maxpool3", pool()),
-                                      "5a": ("maxpool4", nn.MaxPool2d(2, 2, ceil_mode=True))}, last=3),
-        ("avgpool", nn.AdaptiveAvgPool2d(1)), ("flatten", nn.Flatten()), ("dropout", nn.Dropout(0.2)),
-        ("fc", nn.Linear(1024, 1000)))

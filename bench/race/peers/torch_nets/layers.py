@@ -1,14 +1,9 @@
 """Modules that several networks share."""
 
+import collections
+
 import torch
 from torch import nn
-
-
-class Add(nn.Module):
-    """y = a + b, written over a: no gradient needs a."""
-
-    def forward(self, a, b):
-        return a.add_(b)
 
 
 class Concat(nn.Module):
@@ -17,28 +12,17 @@ class Concat(nn.Module):
 
 
 class Narrow(nn.Module):
-    """`length` columns from column `start`: the Inception of the tables has 1008 outputs and uses 1000."""
-
-    def __init__(self, start, length):
-        super().__init__()
-        self.start, self.length = start, length
+    """Columns 1 to 1000: the Inception of the tables has 1008 outputs and uses these."""
 
     def forward(self, x):
-        return x.narrow(1, self.start, self.length)
+        return x.narrow(1, 1, 1000)
 
 
-class Chain(nn.Module):
+class Chain(nn.Sequential):
     """Named modules in sequence."""
 
     def __init__(self, *layers):
-        super().__init__()
-        for name, module in layers:
-            self.add_module(name, module)
-
-    def forward(self, x):
-        for module in self.children():
-            x = module(x)
-        return x
+        super().__init__(collections.OrderedDict(layers))
 
 
 def relu():

@@ -1,4 +1,4 @@
-"""Networks without joins: AlexNet, OverFeat, VGG and the Keras examples."""
+"""Networks without joins: AlexNet, OverFeat and the Keras examples."""
 
 from torch import nn
 
@@ -34,48 +34,6 @@ def overfeat():
         ("fc6", nn.Linear(36864, 3072)), ("relu6", relu()),
         ("fc7", nn.Linear(3072, 4096)), ("relu7", relu()),
         ("fc8", nn.Linear(4096, 1000)))
-
-
-def features(widths):
-    """3x3 convolutions of the given widths, each with its ReLU; 0 is a pooling."""
-    layers, c = [], 3
-    for width in widths:
-        if width == 0:
-            layers.append(nn.MaxPool2d(2))
-        else:
-            layers += [nn.Conv2d(c, width, 3, 1, 1), relu()]
-            c = width
-    return nn.Sequential(*layers)
-
-
-def vgg(widths, rate):
-    classifier = nn.Sequential(nn.Linear(25088, 4096), relu(), nn.Dropout(rate), nn.Linear(4096, 4096), relu(),
-                               nn.Dropout(rate), nn.Linear(4096, 1000))
-    return Chain(("features", features(widths)), ("flatten", nn.Flatten()), ("classifier", classifier))
-
-
-def vgg16():
-    return vgg([64] * 2 + [0] + [128] * 2 + [0] + [256] * 3 + [0] + [512] * 3 + [0] + [512] * 3 + [0], 0.5)
-
-
-def vgg19():
-    return vgg([64] * 2 + [0] + [128] * 2 + [0] + [256] * 4 + [0] + [512] * 4 + [0] + [512] * 4 + [0], 0.5)
-
-
-def vgg_a():
-    return vgg([64, 0, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0], 0.0)
-
-
-def alexnet_owt():
-    """One Weird Trick's AlexNet: no groups, no LRN; dropout off, as convnet-benchmarks timed it."""
-    convolutions = nn.Sequential(
-        nn.Conv2d(3, 64, 11, 4, 2), relu(), nn.MaxPool2d(3, 2),
-        nn.Conv2d(64, 192, 5, 1, 2), relu(), nn.MaxPool2d(3, 2),
-        nn.Conv2d(192, 384, 3, 1, 1), relu(), nn.Conv2d(384, 256, 3, 1, 1), relu(),
-        nn.Conv2d(256, 256, 3, 1, 1), relu(), nn.MaxPool2d(3, 2))
-    classifier = nn.Sequential(nn.Dropout(0.0), nn.Linear(9216, 4096), relu(), nn.Dropout(0.0),
-                               nn.Linear(4096, 4096), relu(), nn.Linear(4096, 1000))
-    return Chain(("features", convolutions), ("flatten", nn.Flatten()), ("classifier", classifier))
 
 
 def mnist_mlp():
