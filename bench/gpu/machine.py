@@ -10,7 +10,7 @@ import sys
 PYTHONS = (sys.executable, shutil.which("python3") or "", "/usr/bin/python3", "/opt/*/bin/python3",
            "/opt/*/.venv/bin/python3", "/*/bin/python3", "~/*/bin/python3", "~/.*/bin/python3")
 PROBE_SECONDS = 30  # limit of the call of `lamina_bench devices`
-ASK_TORCH = "import sys, importlib.util as u; u.find_spec('torch') and print('\\n'.join(filter(None, sys.path)))"
+ASK_TORCH = "import sys, importlib.util as u; u.find_spec('torchvision') and print('\\n'.join(filter(None, sys.path)))"
 
 
 def ask(*command, seconds=60, errors=subprocess.DEVNULL):
@@ -24,7 +24,7 @@ def ask(*command, seconds=60, errors=subprocess.DEVNULL):
 
 
 def find_torch():
-    """(interpreter with PyTorch, folders that it imports from), or ("", [])."""
+    """(interpreter with PyTorch and torchvision, folders that it imports from), or ("", [])."""
     for pattern in PYTHONS:
         for python in sorted(glob.glob(os.path.expanduser(pattern))):
             if folders := ask(python, "-c", ASK_TORCH).splitlines():
@@ -54,7 +54,7 @@ class Machine:
         """The reason why a step cannot have what it needs; empty: it can."""
         if {"gpu": not self.rehearses, "torch": self.torch, "cudnn": self.cudnn or self.rehearses, **self.tools}[need]:
             return ""
-        return {"gpu": "a rehearsal has no GPU", "torch": "no Python with PyTorch was found; put one first on the path",
+        return {"gpu": "a rehearsal has no GPU", "torch": "no Python with torchvision; put one first on the path",
                 "cudnn": "no folder with cuDNN was found; put it into LD_LIBRARY_PATH"}.get(
                     need, f"no {need} on the path or in a CUDA toolkit")
 

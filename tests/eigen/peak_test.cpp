@@ -59,8 +59,8 @@ TEST_CASE("a peak counts two operations per multiply-add, on every thread") {
   constexpr int count = 5, threads = 3;
   const eigen::RegisterSums<float> slow = {count, slowly};
   const eigen::InstructionSet fake = {
-      "fake",        real.f32,   real.f64,        real.f32_6x2, real.f64_6x2,        slow,
-      real.sums_f64, real.lower, real.algorithms, real.update,  real.check_overflow, real.convert};
+      "fake",        real.f32,   real.f64,   real.f32_6x2, real.f64_6x2,        slow,
+      real.sums_f64, real.lower, real.table, real.update,  real.check_overflow, real.convert};
   eigen::ThreadPool pool(threads);
   seen.clear();
   const double rate = eigen::peak_flops_per_second(pool, fake, DType::f32), exact = 2e6 * count * threads;
