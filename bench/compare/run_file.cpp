@@ -49,9 +49,8 @@ void add_entry(std::map<std::string, RunRow>& rows, const Json& entry, bool pair
   const auto times = several ? entry["real_times"].get<Numbers>() : Numbers{entry.at("real_time").get<double>()};
   const auto cpu_times =
       several ? entry.value("cpu_times", Numbers(times.size())) : Numbers{entry.value("cpu_time", 0.0)};
-  std::vector<std::int64_t> rounds = {entry.value(paired ? "round" : "repetition_index", std::int64_t{0})};
-  if (several) rounds.resize(times.size()), std::iota(rounds.begin(), rounds.end(), 0);
-  if (several) rounds = entry.value("rounds", rounds);
+  std::vector<std::int64_t> rounds(times.size(), entry.value(paired ? "round" : "repetition_index", std::int64_t{0}));
+  if (several) std::iota(rounds.begin(), rounds.end(), 0), rounds = entry.value("rounds", rounds);
   if (times.empty() || cpu_times.size() != times.size() || rounds.size() != times.size())
     throw Wrong{name + " has no real_times, or not as many cpu_times or rounds"};
   for (std::size_t i = 0; i < times.size(); ++i) {

@@ -34,17 +34,22 @@ std::vector<double> order_shares(std::size_t n, std::size_t m) {
   return shares;
 }
 
-/// The ratios of all pairs, by their place in order, which is found by halving.
+/// The ratios of all pairs, by their place in order.
 class Ratios {
  public:
   Ratios(std::vector<double> first, std::vector<double> second) : first_(std::move(first)), second_(std::move(second)) {
     std::sort(first_.begin(), first_.end());
     std::sort(second_.begin(), second_.end());
+    if (count() > 10000 && first_.front() > 0 && second_.front() > 0) return;  // at() bisects
+    for (const double a : first_)
+      for (const double b : second_) all_.push_back(a == b ? 1 : b / a);
+    std::sort(all_.begin(), all_.end());
   }
 
   std::size_t count() const { return first_.size() * second_.size(); }
 
   double at(std::size_t place) const {
+    if (!all_.empty()) return all_[place];
     double low = second_.front() / first_.back(), high = second_.back() / first_.front();
     for (double middle = low + (high - low) / 2; low < middle && middle < high; middle = low + (high - low) / 2)
       (up_to(middle) > place ? high : low) = middle;
@@ -62,7 +67,7 @@ class Ratios {
     return sum;
   }
 
-  std::vector<double> first_, second_;
+  std::vector<double> first_, second_, all_;
 };
 
 }  // namespace

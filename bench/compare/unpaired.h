@@ -15,8 +15,7 @@ std::size_t unpaired_rank(std::size_t first, std::size_t second, double level = 
 
 /// The median of the ratios second[j] / first[i] of all pairs, with its interval (Hodges and Lehmann). It holds for any
 /// distribution of the noise, if the noise is the same in both runs up to the ratio, and if samples are independent.
-/// Each run needs a sample, and samples are above 0. With too few samples for this level, the ends are the least and
-/// the greatest ratio.
+/// Each run needs a sample. With too few samples for this level, the ends are the least and the greatest ratio.
 Interval unpaired_ratio_interval(const std::vector<double>& first, const std::vector<double>& second,
                                  double level = interval_level);
 

@@ -146,16 +146,16 @@ void add_peaks(Json& context, const Peaks& peaks) {
       context["memory_GBps_" + of.first] = fmt::format("{:.1f}", 1e-9 * rate);
 }
 
-void end_context(Json& context, const Peaks& peaks) {
-  add_peaks(context, peaks);
-  context.update(runtime_context("end"));
-  context["interrupted"] = interrupted() != 0;
-}
-
 void begin(ResultFile& file, Backends& backends, const char* list) {
   if (!file.wanted()) return;
   file.document["context"] = start_context(backends);
   file.document[list] = Json::array();
+}
+
+void end_context(Json& context, const Peaks& peaks) {
+  add_peaks(context, peaks);
+  context.update(runtime_context("end"));
+  context["interrupted"] = interrupted() != 0;
 }
 
 void finish(ResultFile& file, const Peaks& peaks) {

@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <csignal>
-#include <initializer_list>
 
 namespace lamina::bench {
 namespace {

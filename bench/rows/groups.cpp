@@ -49,19 +49,15 @@ std::vector<Row> rows_of_mode(Session& session, const RunOptions& options, const
 /// The word in place of an algorithm's name: the backend's pick.
 constexpr const char* by_default = "default";
 
-/// The algorithms with a row: if there is a choice, the backend's pick before the algorithms by name.
-std::vector<NamedAlgorithm> with_default(std::vector<NamedAlgorithm> named) {
-  if (named.size() > 1) named.insert(named.begin(), {by_default});
-  return named;
-}
-
 /// Adds the rows of one layer and pass, by each algorithm.
 void append_rows(std::vector<Row>& rows, Session& session, const RunOptions& options, const Config& c,
                  const Graph& graph, const DistinctLayer& layer, Pass pass) {
   const Node& node = layer.first();
   const Cost work = cost(node.op, input_shapes(graph, node), pass, c.dtype);
   const auto reference = std::make_shared<std::optional<Reference>>();
-  for (const NamedAlgorithm& algorithm : with_default(algorithms_of(session.backends, c, graph, node, pass))) {
+  std::vector<NamedAlgorithm> algorithms = algorithms_of(session.backends, c, graph, node, pass);
+  if (algorithms.size() > 1) algorithms.insert(algorithms.begin(), {by_default});  // the backend's pick has a row, too
+  for (const NamedAlgorithm& algorithm : algorithms) {
     Group group;
     group.title = fmt::format("{} of {}, {} by {}", node.name, c.network, to_string(pass), algorithm.name);
     group.config = c;

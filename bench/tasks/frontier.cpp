@@ -15,11 +15,6 @@
 namespace lamina::bench {
 namespace {
 
-/// The demands under which everything is measured. Limits decide only between measured algorithms.
-Choice demands_of(const Choice& limits) {
-  return {.math = limits.math, .workspace_limit = std::max(Choice().workspace_limit, limits.workspace_limit)};
-}
-
 /// The algorithm that the backend takes for the pass by rule, under the options' demands; nothing where it refuses.
 Lowered::Step step_by_rule(Session& session, const Config& c, const Graph& graph, const Node& node, Pass pass) {
   try {
@@ -126,7 +121,8 @@ Frontier make_frontier(Session& session, const Config& c, const TuningRules& rul
   const Graph graph = session.plans.graph(c);
   const std::vector<TunedLayer> lines = tuned_layers(session, c, graph);
   Backend& backend = session.backends.at(c.backend);
-  const Choice demands = demands_of(session.plans.choice());
+  Choice demands{.math = session.plans.choice().math};  // other limits decide only between measured algorithms
+  demands.workspace_limit = std::max(demands.workspace_limit, session.plans.choice().workspace_limit);
   Frontier frontier{c, {}, lines.size()};
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto& [node, layers, pass, work] = lines[i];

@@ -266,14 +266,13 @@ bool frontiers(Session& session, const FrontierOptions& options, const Print& pr
     if (interrupted() == 0) frontier = make_frontier(session, c, rules, show_step);
     const bool stopped = interrupted() != 0;
     clear_step();
-    if (stopped && frontier.lines.empty() && tables.empty()) {
-      fmt::print(stderr, "Interrupted: {} is not measured\n", to_string(c));
-      continue;
-    }
+    const bool measured = !stopped || !frontier.lines.empty();
+    if (!measured) fmt::print(stderr, "Interrupted: {} is not measured\n", to_string(c));
+    if (!measured && tables.empty()) continue;
     for (const FrontierLine& line : frontier.lines)
       any_ran |= std::ranges::any_of(line.tuning.candidates, &Candidate::ran);
     const FastestNet net = fastest_net(frontier, limits);
-    if (results.wanted()) {
+    if (measured && results.wanted()) {
       RowKey key = key_of("frontier", c, mode_name(options.plan.options.mode), options);
       if (std::isfinite(limits.max_error)) key["differs"]["max_measured_error"] = fmt::format("{:g}", limits.max_error);
       if (options.backends.has_memory_limit())

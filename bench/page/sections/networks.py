@@ -97,8 +97,7 @@ def races(model):
 
 
 def reference(machines, network):
-    """The place of the machine to compare with: another program of the files, or the published machine that most people
-    know."""
+    """The place of the machine to compare with: another program of the files, or the best known published machine."""
     has = [place for place, one in enumerate(machines) if not one["ours"] and network in one["times"]]
     known = [place for place in has if machines[place]["label"] == "Pascal Titan X, cuDNN 5.1.05"]
     return next((place for place in has if machines[place]["measured"]), (known or [0])[0])

@@ -68,8 +68,7 @@ class Variant:
         return found
 
     def callable(self, net):
-        """The function that runs the network: the network itself, or compiled in one piece, which fails rather than leave
-        a part out."""
+        """The function that runs the network: the network itself, or the network compiled in one piece."""
         mode = None if self.compile_mode == "default" else self.compile_mode
         return torch.compile(net, fullgraph=True, mode=mode) if self.compile_mode else net
 

@@ -104,10 +104,9 @@ bool has(const Graph& graph) {
 
 /// Throws UsageError if the images' greatest probabilities are above 0.9 in the mean: such a y hides its logits.
 void check_probabilities(const Graph& graph, const HostTensor& y) {
-  const auto images = y.extents.front(), each = static_cast<std::int64_t>(y.values.size()) / images;
+  const auto images = static_cast<std::size_t>(y.extents.front()), each = y.values.size() / images;
   double sum = 0;
-  for (auto first = y.values.begin(); first != y.values.end(); first += each)
-    sum += *std::max_element(first, first + each);
+  for (std::size_t i = 0; i < images; ++i) sum += std::ranges::max(std::span(y.values).subspan(i * each, each));
   if (sum > 0.9 * static_cast<double>(images))
     throw UsageError(graph.name() + ": its softmax gives hardly more than 0 and 1, which says nothing of its logits");
 }

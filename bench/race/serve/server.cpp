@@ -170,9 +170,8 @@ void serve_options(const ServeOptions& options) {
                              .input_gradient = pass == Pass::backward_data};
       return std::make_unique<Convolved>(backend, read_convolution(numbers), pass, of_layer);
     }
-    if (what != "training" && what != "inference")
-      throw UsageError("no mode '" + what + "'; there are training and inference");
     const Mode mode = what == "training" ? Mode::training : Mode::inference;
+    if (what != mode_name(mode)) throw UsageError("no mode '" + what + "'; there are training and inference");
     return std::make_unique<ServedNet>(plans, its, backend, plans.options(its, mode), options.plan.cuda_graph);
   };
   serve(greeting, open, &backend.device());
