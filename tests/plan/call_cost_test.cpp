@@ -125,6 +125,21 @@ TEST_CASE("a gradient that nobody wants costs nothing") {
   CHECK(Chain({BatchNorm{}, Add{}, Relu{}}, false).moved(both) == 3 * map + 6);
 }
 
+TEST_CASE("a sum joins the unit before it, unless it has three values, or one value twice") {
+  const auto units_of = [](const std::vector<int>& operands) {
+    Graph graph("sum");
+    const Value x = graph.input({2, 3, 4, 4}, "x"), z = graph.input({2, 3, 4, 4}, "z");
+    const Value values[] = {x, z, batch_norm(x, "bn")};
+    std::vector<Value> inputs;
+    for (const int i : operands) inputs.push_back(values[i]);
+    apply(Add{}, inputs, "sum");
+    return planned_units(graph, oracle()).size();
+  };
+  CHECK(units_of({2, 1}) == 1);
+  CHECK(units_of({2, 2}) == 2);
+  CHECK(units_of({2, 1, 0}) == 2);
+}
+
 TEST_CASE("the calls of a plan publish their unit's spec, and cost no more than its ops alone") {
   for (const char* net : {"resnet18", "inception_v1", "alexnet"}) {
     CAPTURE(net);

@@ -39,7 +39,7 @@ class CudaMixedPrecision final : public MixedPrecisionLowering {
     return std::visit(
         [&]<class T>(const T& op) -> Lowered {
           if constexpr (OneOf<T, Input, Conv, FullyConnected>)
-            return {};
+            throw UsageError("cuda: " + to_string(spec.op) + " is lowered by its table");
           else if constexpr (std::is_same_v<T, ConvTranspose>)
             return LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_,
                                             [&](const Spec& of, const Choice& its) { return lower_by_table(of, its); });

@@ -17,7 +17,7 @@ Lowered lower_op(const Spec& spec, const Choice& choice, const Context& context)
   return std::visit(
       [&]<class Kind>(const Kind& op) -> Lowered {
         if constexpr (OneOf<Kind, Input, Conv, FullyConnected>)
-          return {};
+          throw UsageError("eigen: " + to_string(spec.op) + " is lowered by its table");
         else
           return lower(op, spec, choice, context);
       },

@@ -85,19 +85,17 @@ double of_cells(const Recurrent& op, const Shape& x, int lstm, int gru) {
 
 double cells(Size window) { return static_cast<double>(window.h) * window.w; }
 
-/// The arithmetic of ops that are products alone, alike in every pass.
-struct OfProducts {
+/// The shapes of an op.
+struct OfShapes {
   const std::vector<Shape>& x;
   const Inferred& shapes;
 
-  double operator()(const OneOf<Conv, ConvTranspose, FullyConnected> auto& op) const {
-    return 2 * products(op, x, shapes).count();
-  }
+  double of_products(const auto& op) const { return 2 * products(op, x, shapes).count(); }
 };
 
 /// The arithmetic of a pass, derived beside each number. An op without a line does not compile.
-struct Forward : OfProducts {
-  using OfProducts::operator();
+struct Forward : OfShapes {
+  double operator()(const OneOf<Conv, ConvTranspose, FullyConnected> auto& op) const { return of_products(op); }
   double operator()(const OneOf<MaxPool, AveragePool> auto& op) const { return cells(op.window) * count(shapes.y); }
   double operator()(const OneOf<BatchNorm, GroupNorm, LayerNorm> auto&) const {
     return 6 * count(x[0]);  // sum 1; x - mean, square, add 3; scale, shift 2
@@ -113,9 +111,7 @@ struct Forward : OfProducts {
     return 8 * count(x[0]);  // max, product, subtract, exponential, add, logarithm, add, sum
   }
   /// Per hidden value: three gates 9, tanh 2, c 3, h 1. GRU: two gates 6, r and m 2, tanh 1, h 4.
-  double operator()(const Recurrent& op) const {
-    return 2 * products(op, x, shapes).count() + of_cells(op, x[0], 15, 13);
-  }
+  double operator()(const Recurrent& op) const { return of_products(op) + of_cells(op, x[0], 15, 13); }
   double operator()(const Add&) const { return static_cast<double>(x.size() - 1) * count(shapes.y); }
   double operator()(const Binary&) const { return count(shapes.y); }
   /// Product and sum; comparison and product.
@@ -125,14 +121,12 @@ struct Forward : OfProducts {
   double operator()(const OneOf<Input, Embedding, Pad, Reorder, Concat, Slice> auto&) const { return 0; }
 };
 
-struct BackwardParams : OfProducts {
-  using OfProducts::operator();
+struct BackwardParams : OfShapes {
+  double operator()(const OneOf<Conv, ConvTranspose, FullyConnected> auto& op) const { return of_products(op); }
   double operator()(const Embedding&) const { return count(shapes.y); }
   /// Per hidden value: do 1, dc 4, di, df, dg and the next dc 4; through three gates 9 and a tanh 3. GRU: dh 1, dz and
   /// dn 4, dr, dm and the next dh 3; through two gates 6 and a tanh 3.
-  double operator()(const Recurrent& op) const {
-    return 2 * products(op, x, shapes).count() + of_cells(op, x[0], 21, 17);
-  }
+  double operator()(const Recurrent& op) const { return of_products(op) + of_cells(op, x[0], 21, 17); }
   double operator()(const OneOf<BatchNorm, GroupNorm, LayerNorm> auto&) const {
     return shapes.params.empty() ? 0 : 4 * count(x[0]);  // shift: 1; x - mean and a product added to scale: 3
   }
@@ -141,9 +135,9 @@ struct BackwardParams : OfProducts {
   double operator()(const auto& /*without_parameters*/) const { return 0; }
 };
 
-struct BackwardData : OfProducts {
-  using OfProducts::operator();
-  double operator()(const Recurrent& op) const { return 2 * products(op, x, shapes).count(); }
+struct BackwardData : OfShapes {
+  double operator()(const OneOf<Conv, ConvTranspose, FullyConnected> auto& op) const { return of_products(op); }
+  double operator()(const Recurrent& op) const { return of_products(op); }
   double operator()(const MaxPool&) const { return count(shapes.y); }
   double operator()(const AveragePool& op) const { return cells(op.window) * count(shapes.y); }
   /// dx = a dy + b x + c per channel.

@@ -75,7 +75,7 @@ std::string objection(const HostTensor& host, const Tensor& tensor) {
 
 bool ignored(std::string_view name) { return name == "num_batches_tracked" || name.ends_with(".num_batches_tracked"); }
 
-/// PyTorch's extents: four for a filter, two for any other weight, one for everything else.
+/// PyTorch's extents: four for a filter; two for a fully connected op, an embedding or a recurrent op; else one.
 std::vector<std::int64_t> extents_of(const Plan& plan, const std::string& name, const Shape& shape) {
   const std::size_t dot = name.rfind('.');
   const Op& op = plan.graph().node(std::string_view(name).substr(0, dot)).op;

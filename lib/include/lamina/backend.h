@@ -233,6 +233,7 @@ class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
   virtual std::vector<std::string> algorithms(const Spec&, Pass) const = 0;
 
   /// Whether `next` may join the spec's tail. Operand number `operand` of `next` is the y of `spec`. Default: no.
+  /// Plans do not ask for an Add of more than two values, or of one value twice.
   virtual bool fuses(const Spec& spec, const Node& next, int operand) const;
 
   /// Whether the unit of `reader` takes over the mask of the ReLU that ends `spec`: it gives 0 as the gradient of y

@@ -32,8 +32,8 @@ using TensorFile = std::map<std::string, HostTensor>;
 LAMINA_API void load_weights(Plan&, const TensorFile&, const std::string& file_name = "weights");
 
 /// Every parameter and running statistic of the plan, once and by its first name, in the plan's element type. The
-/// extents are PyTorch's: filters {k, c, h, w}, other weights as matrices, weights of fully connected ops {k, c h w},
-/// everything else as vectors. Waits for the device.
+/// extents are PyTorch's: filters {k, c, h, w}; weights of fully connected ops {k, c h w}; embeddings and weights of
+/// recurrent ops are matrices; everything else is a vector. Waits for the device.
 LAMINA_API TensorFile save_weights(const Plan&);
 
 /// Converts a fully connected weight {k, h w c}, whose columns flatten an image in the order h, w, c, as in Keras, to

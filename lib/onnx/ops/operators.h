@@ -20,8 +20,8 @@ using Operators = std::vector<OperatorRow>;
 constexpr std::string_view of_elements =
     "Abs Celu Clip Elu Exp Gelu HardSigmoid HardSwish LeakyRelu Log Mish PRelu Relu Selu Sigmoid Softplus Sqrt Tanh";
 
-/// The format's names of enumerators, in their order. Those of functions are operators: each alone makes the function,
-/// but a Mul, which makes silu of x and a Sigmoid.
+/// The format's names of enumerators, in their order. Functions are operators: a Mul makes silu of x and a Sigmoid, and
+/// attributes tell one Gelu from the other.
 constexpr const char* function_names[] = {"Sigmoid",   "Tanh", "Clip", "HardSigmoid", "HardSwish", "Mul",
                                           "LeakyRelu", "Elu",  "Celu", "Gelu",        "Gelu",      "Softplus",
                                           "Mish",      "Exp",  "Log",  "Sqrt",        "Abs",       "Pow"};

@@ -135,7 +135,16 @@ class Exporter {
       case Function::celu: return emit(name, {x}, {{"alpha", op.a}});
       case Function::gelu_tanh: return emit(name, {x}, {{"approximate", std::string("tanh")}});
       case Function::pow: return emit(name, {x, add_number(".exponent", op.a)});
-      default: return emit(name, {x});
+      case Function::sigmoid:
+      case Function::tanh:
+      case Function::hard_swish:
+      case Function::gelu:
+      case Function::softplus:
+      case Function::mish:
+      case Function::exp:
+      case Function::log:
+      case Function::sqrt:
+      case Function::abs: return emit(name, {x});
     }
   }
   void operator()(const Softmax& op) {

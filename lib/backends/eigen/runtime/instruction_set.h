@@ -27,7 +27,7 @@ struct InstructionSet {
   const MicroKernels<double>& f64_6x2;
   const RegisterSums<float>& sums_f32;
   const RegisterSums<double>& sums_f64;
-  /// Lowers an op that has one algorithm.
+  /// Lowers an op without a table of algorithms.
   Lowered (*lower)(const Spec&, const Choice&, const Context&);
   /// The algorithms of a convolution or a fully connected op.
   AlgorithmTable<const Context> (*table)(const Op&);
