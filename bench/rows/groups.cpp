@@ -64,8 +64,8 @@ void append_rows(std::vector<Row>& rows, Session& session, const RunOptions& opt
     group.parts = {std::string(to_string(pass))};
     group.work = {{static_cast<double>(c.batch), work.flops, work.bytes}};
     group.layers = layer.count();
-    const double passes = pass == Pass::forward ? 1 : 3;  // a backward needs a forward, and may do both gradients
-    group.flops_per_pass = algorithm.listed ? passes * work.flops : 0;
+    // A backward pass needs a forward pass, and may make both gradients.
+    group.flops_per_pass = algorithm.listed ? (pass == Pass::forward ? 1 : 3) * work.flops : 0;
     group.open = [&session, c, pass, algorithm, reference, name = node.name, cold = options.plan.cold] {
       const Graph whole = session.plans.graph(c);
       const NamedAlgorithm asked = algorithm.name == by_default ? NamedAlgorithm{} : algorithm;
