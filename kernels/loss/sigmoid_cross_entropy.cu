@@ -51,8 +51,8 @@ __global__ void sigmoid_cross_entropy_backward_kernel(View<const T> x, View<cons
     const int label = class_of(labels.at(n, 0)[i], 2);
     const T logit = x.at(n, 0)[i];
     T slope = scale * (T(1) / (T(1) + std::exp(-logit)) - (label == 1 ? T(1) : T(0)));
-    if (label == invalid_number) slope = std::numeric_limits<T>::quiet_NaN();
     if (label == ignored_label || std::abs(logit) > limit) slope = T(0);
+    if (label == invalid_number) slope = std::numeric_limits<T>::quiet_NaN();
     put(dx.at(n, 0)[i], slope, adds);
   });
 }

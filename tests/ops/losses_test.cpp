@@ -155,14 +155,15 @@ TEST_CASE("a clipped decision has the loss of the limit and no gradient") {
 
 TEST_CASE("a label that is neither 0 nor 1 makes the loss and its own gradient NaN") {
   for (const double label : {2.0, -2.0, 0.5, 1e30, -1e30, not_a_number, -std::numeric_limits<double>::infinity()})
-    for (const DType dtype : element_types()) {
-      INFO("label " << label << " in " << to_string(dtype));
-      const Result result =
-          run_case(case_of("", {3, 1, 1, 1}), {{{1, 2, 3}, {1, label, 1}}, {}, {}, {3, 0}}, {.dtype = dtype});
-      CHECK(std::isnan(result.y[0]));
-      CHECK(std::abs(result.y[1] - 2.0 / 3) < 1e-6);
-      for (std::size_t i = 0; i < 3; ++i) CHECK(std::isnan(result.dx[0][i]) == (i == 1));
-    }
+    for (const DType dtype : element_types())
+      for (const double clip : {0.0, 0.25}) {  // 0.25 clips the label's logit
+        INFO("label " << label << " in " << to_string(dtype) << ", clip " << clip);
+        const Case c = case_of("", {3, 1, 1, 1}, clip);
+        const Result result = run_case(c, {{{1, 2, 3}, {1, label, 1}}, {}, {}, {3, 0}}, {.dtype = dtype});
+        CHECK(std::isnan(result.y[0]));
+        CHECK(std::abs(result.y[1] - 2.0 / 3) < 1e-6);
+        for (std::size_t i = 0; i < 3; ++i) CHECK(std::isnan(result.dx[0][i]) == (i == 1));
+      }
 }
 
 TEST_CASE("a logit that is NaN makes the loss and its own gradient NaN") {

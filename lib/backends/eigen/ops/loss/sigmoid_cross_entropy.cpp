@@ -75,8 +75,8 @@ void backward(ThreadPool& pool, const Args& args, const SigmoidCrossEntropy& op,
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t label = class_of(labels[i], 2);
         T d = scale * (p[i] - (label == 1 ? T(1) : T(0)));
-        if (label == invalid_number) d = std::numeric_limits<T>::quiet_NaN();
         if (label == ignored_label || std::abs(x[i]) > limit) d = 0;
+        if (label == invalid_number) d = std::numeric_limits<T>::quiet_NaN();
         dx[i] = add ? dx[i] + d : d;
       }
     });
