@@ -4,6 +4,7 @@
 # usage: suite.py LIMIT PROGRAM PATTERN, with LIMIT the seconds for all of them together
 
 import concurrent.futures
+import contextlib
 import re
 import subprocess
 import sys
@@ -11,8 +12,8 @@ import time
 
 import text
 
-ALONE_SECONDS, AT_ONCE = 30, 4  # for the cases that are tried again
-TIMED_OUT = (124, 137, -9)      # the status of timeout
+LISTING_SECONDS, ALONE_SECONDS, AT_ONCE = 20, 30, 4  # for the cases that are tried again
+TIMED_OUT = (124, 137, -9)                               # the status of timeout
 
 
 def run(command):
@@ -27,13 +28,14 @@ def run(command):
 
 
 def listed(program, pattern):
-    """The names of the cases, as Catch2 2 or 3 lists them."""
-    for flags in (["--list-test-names-only"], ["--list-tests", "--verbosity", "quiet"]):
-        done = subprocess.run([program, "-#", pattern, *flags], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                              encoding="utf-8", errors="replace", timeout=20, check=False)
-        names = [line.strip() for line in done.stdout.splitlines() if line.strip()]
-        if names and "unrecognised" not in done.stdout.lower():
-            return names
+    """The names of the cases, as Catch2 2 or 3 lists them; none if the program hangs."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        for flags in (["--list-test-names-only"], ["--list-tests", "--verbosity", "quiet"]):
+            done = subprocess.run([program, "-#", pattern, *flags], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                  encoding="utf-8", errors="replace", timeout=LISTING_SECONDS, check=False)
+            names = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+            if names and "unrecognised" not in done.stdout.lower():
+                return names
     return []
 
 
@@ -73,7 +75,7 @@ def main(limit, program, pattern):
         left, said = from_the_failing_one(listed(program, pattern), printed), text.first_error(printed)
         how = f"not ended after {limit} s, in '{(left or '?')[0]}'" if status in TIMED_OUT else text.ended(status)
         said = "" if status in TIMED_OUT and "SIGTERM" in said else said  # a SIGTERM of timeout itself
-        print(f"\nsuite: {how}, {alone(program, left)}\n{said}", flush=True)
+        print(f"\nsuite: {how}, {alone(program, left) if left else 'no case listed to try alone'}\n{said}", flush=True)
     return status
 
 

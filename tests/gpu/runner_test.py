@@ -193,20 +193,24 @@ class Runner(unittest.TestCase):
         self.assertEqual(self.states()["endless"], "left out")
 
     def test_a_failed_suite_costs_30_s_more_at_most_and_names_the_cases_that_fail(self):
-        case = """case "$*" in *--list-test-names-only*) echo before; echo "fine, and well"; echo guilty; echo late;;
+        case = """case "$*" in
+        *--list-test-names-only*) {listing} echo before; echo "fine, and well"; echo guilty; echo late;;
         before) echo before-again;; "fine\\\\, and well") ;; guilty) echo "error: me"; kill -SEGV $$;; late) exec sleep 60;;
         "-d yes -# [#some]") echo '0.001 s: before'; {together} ;; esac\n"""
         self.assertEqual(suite.ALONE_SECONDS, 30)
         shorter = f"import sys; sys.path[:0] = ['{SOURCE}']; import suite; suite.ALONE_SECONDS = 2; " \
-                  "sys.exit(suite.main(*sys.argv[1:]))"
+                  "suite.LISTING_SECONDS = 1; sys.exit(suite.main(*sys.argv[1:]))"
         command = [sys.executable, "-B", "-c", shorter, "1", self.root + "/bin/gpu_tests", "[#some]"]
         slow = "exit status 124: not ended after 1 s, in 'fine, and well'"
         killed = "test.cpp:15: FAILED:\n  due to a fatal error condition:\n  SIGTERM - Termination request signal\n"
         bad = "2 of 3 cases fail alone guilty: ended by SIGSEGV: error: me late: it had not ended after"
-        for together, line in (("exit 0", ""), ("echo together; exit 1", "exit status 1: exit status 1, " + bad),
-                               ("exec sleep 60", f"{slow}, {bad}"),
-                                   (f"echo '{killed}'; exec sleep 60", f"{slow}, {bad}")):
-            self.write("bin/gpu_tests", "#!/bin/sh\n" + case.format(together=together))
+        hangs = "exit status 1: exit status 1, no case listed to try alone together"
+        for together, listing, line in (("exit 0", "", ""),
+                                        ("echo together; exit 1", "", "exit status 1: exit status 1, " + bad),
+                                        ("echo together; exit 1", "exec sleep 60;", hangs),
+                                        ("exec sleep 60", "", f"{slow}, {bad}"),
+                                        (f"echo '{killed}'; exec sleep 60", "", f"{slow}, {bad}")):
+            self.write("bin/gpu_tests", "#!/bin/sh\n" + case.format(together=together, listing=listing))
             os.chmod(self.root + "/bin/gpu_tests", 0o644)  # some ways of copying lose the permission to execute
             shutil.rmtree(self.out, ignore_errors=True)
             self.run_steps([["some", "", 90, [], command]], expected=bool(line))
