@@ -103,7 +103,7 @@ Action compare(CLI::App& app) {
   app.add_option("B", options->second, "Results after the change: a file or a folder")->type_name("PATH");
   auto* const paired = app.add_option("--paired", options->paired, "Instead of A and B: variants that took turns");
   paired->type_name("FILE");
-  add_list(app, "--subject", options->subjects, "Variants to compare with the rest, and with the fastest of these")
+  add_list(app, "--subject", options->subjects, "Variants to compare with all others, and with the fastest of those")
       ->type_name("VARIANT[,...]")
       ->needs(paired);
   app.parse_complete_callback([options] {
@@ -179,7 +179,7 @@ Action describe(CLI::App& app) {
   };
 }
 
-/// Adds a subcommand for each kind of layer. Call the result after parsing: it refuses a network's sizes with a layer.
+/// Adds a subcommand for each kind of layer. Call the result after parsing: it refuses size flags beside a layer.
 std::function<void()> add_own_layers(CLI::App& app, NetSettings& net) {
   app.option_defaults()->group("Options");
   add_layers(app, net.layers);
@@ -262,7 +262,7 @@ Action train(CLI::App& app) {
 Action serve(CLI::App& app) {
   auto options = std::make_shared<ServeOptions>();
   options->backends.names = {"eigen"};
-  app.add_option("network", options->network, "Network; without it, --onnx and --training, convolutions are served");
+  app.add_option("network", options->network, "Network; default: convolutions, unless --onnx or --training is given");
   add_flags(app, network_flags | measure_flags | row_flags, *options);
   app.add_option("--device", options->backends.device, "Number of the GPU; default: 0");
   ServedTrainingOptions& training = options->training;
@@ -281,7 +281,7 @@ constexpr Command every_command[] = {
     {"compare", "Compare two sets of results by row: faster, slower, equal or inconclusive; a gate for CI", compare},
     {"check", "Check gradients of networks or ONNX files by finite differences: which are wrong, and where",
      check_gradients_of},
-    {"sweep", "Time threads, sizes, types, backends, batches until memory is full: one file, answers in words", sweep},
+    {"sweep", "Time networks by threads, size, type, backend, and batch until memory is full; answers in words", sweep},
     {"memory", "Memory of training and inference at a batch, by kind; the largest batch that fits", memory},
     {"describe", "Layers: op, output, parameters, multiply-adds, bytes; with --backend, algorithms and why", describe},
     {"networks", "List the networks: names, images, sources", networks},

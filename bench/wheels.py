@@ -8,7 +8,7 @@ import sys
 
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--only-binary", ":all:",
        "--retries", "1")
-DONE = "wheels.json"  # file in a whole folder: the wheels in it
+DONE = "wheels.json"  # list of a folder's wheels; only a complete folder has it
 
 
 class WheelError(Exception):
@@ -60,8 +60,8 @@ def install(wheels, tree, needs=False):
     try:
         if subprocess.run([*PIP, "--no-compile", "--target", beside, *([] if needs else ["--no-deps"]), *listed],
                           stdout=sys.stderr, check=False).returncode != 0:
-            raise WheelError("pip failed; its lines above say why. Run the same command again: wheels that are here "
-                             "whole are in pip's cache.")
+            raise WheelError("pip failed; its lines above say why. Run the same command again: pip's cache keeps "
+                             "complete wheels.")
         with open(os.path.join(beside, DONE), "w", encoding="utf-8") as file:
             json.dump(wheels, file)
         if not is_here(wheels, tree):  # another process was not faster
@@ -85,4 +85,4 @@ def run(main, program):
     except WheelError as error:
         sys.exit(f"{program}: {error}")
     except KeyboardInterrupt:
-        sys.exit(f"{program}: interrupted; the same command takes what was fetched whole from pip's cache.")
+        sys.exit(f"{program}: interrupted; run the same command again: pip's cache keeps complete wheels.")

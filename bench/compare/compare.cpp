@@ -49,8 +49,8 @@ TextTable csv_table(const Comparison& comparison) {
   return table_of(comparison, rows, comparison.paired);
 }
 
-/// A table for each pair of variants. With `versions`, layers that are equal or inconclusive are left out: a thousand
-/// of them hide the single layer that differs.
+/// A table for each pair of variants. `versions`: the variants took turns, and none is a subject. Layers that are equal
+/// or inconclusive are then left out: a thousand of them hide the single layer that differs.
 std::string tables_of(const Comparison& comparison, bool versions) {
   std::string text;
   for (auto row = comparison.rows.begin(); row != comparison.rows.end();) {
@@ -116,15 +116,16 @@ std::string summary(const Comparison& comparison, const CompareRules& rules) {
     if (const std::size_t count = comparison.count(verdict); count > 0)
       counts.push_back(fmt::format("{} {}", count, to_string(verdict)));
   std::string text = fmt::format("{}. Each interval is of {:.4g} %", fmt::join(counts, ", "), 100 * comparison.level);
-  text += comparison.paired ? ": of 100 rows that are alike, up to 5 may be called slower or faster.\n"
-                            : fmt::format(", so that all of them together hold by {:g} %.\n", 100 * interval_level);
+  text += comparison.paired
+              ? ": of 100 rows that are alike, 5 at most are called slower or faster on average.\n"
+              : fmt::format("; the probability that all hold is at least {:g} %.\n", 100 * interval_level);
   text += fmt::format(
       "Equal: the interval is within {0} of 1. Slower, faster: it is on one side, the ratio over half of {0} off.\n",
       percent(rules.smallest));
   if (std::ranges::any_of(comparison.rows, &ComparedRow::missing_processes))
     text += fmt::format(
-        "Rows with too few samples for an interval are slower or faster only if the closest samples differ over {:g} "
-        "times.\n",
+        "Rows with too few samples for an interval are slower or faster only if the closest samples differ by a factor "
+        "above {:g}.\n",
         far_apart);
   if (rules.cpu_time) text += "Times are processor times.\n";
   if (std::ranges::any_of(comparison.rows, &ComparedRow::disturbed) && !comparison.paired)
@@ -178,7 +179,7 @@ int pass_gate(std::string& text, const Comparison& comparison, double limit) {
   const std::vector<const ComparedRow*> failed = comparison.failed();
   const auto undecided = std::ranges::count_if(comparison.rows, &ComparedRow::is_undecided);
   text += fmt::format("{} of {} rows have too few samples to be judged. {} the limit of {}{}\n", undecided,
-                      comparison.rows.size(), failed.empty() ? "No row fails" : "Fails", percent(limit),
+                      comparison.rows.size(), failed.empty() ? "No row fails" : "These rows fail", percent(limit),
                       failed.empty() ? "." : ":");
   for (const ComparedRow* row : failed)
     text += fmt::format("  {}{}: {}\n", row->name,
@@ -230,9 +231,10 @@ int report(const CompareOptions& options, const Comparison& comparison, const st
 int compare_files(const CompareOptions& options, const Print& print) {
   for (const std::filesystem::path& side : {options.first, options.second}) {
     std::error_code error;  // for a file that is not there
-    if (!options.out.empty() && std::filesystem::equivalent(options.out, side, error))
-      throw UsageError(
-          fmt::format("--benchmark_out={} is one of the files to compare; give another", options.out.string()));
+    for (const std::filesystem::path& out : {options.out, options.out.parent_path() / "."})
+      if (!options.out.empty() && std::filesystem::equivalent(out, side, error))
+        throw UsageError(
+            fmt::format("--benchmark_out={} is one of the files to compare, or in their folder", options.out.string()));
   }
   if (!options.out.empty()) check_writable(options.out);
   if (!options.paired.empty()) {

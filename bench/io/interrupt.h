@@ -3,7 +3,7 @@
 
 namespace lamina::bench {
 
-/// From here on the first signal is remembered. A second signal ends the process as usual.
+/// From here on the first signal of each kind is remembered. A second one of the same kind ends the process as usual.
 void catch_interrupts();
 
 void hush_interrupts();  ///< remembers the first signal without printing a message: only rank 0 prints it
@@ -22,7 +22,7 @@ class EndsPlanning {
   EndsPlanning& operator=(const EndsPlanning&) = delete;
 };
 
-/// Backend::while_planning of all backends.
+/// The function that all backends have as Backend::while_planning. It throws Interrupted if EndsPlanning asks for that.
 void while_planning();
 
 }  // namespace lamina::bench

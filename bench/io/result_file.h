@@ -57,7 +57,7 @@ class ResultFile {
   Json document = {{"context", Json::object()}, {"benchmarks", Json::array()}};
 
   bool wanted() const { return !path_.empty(); }
-  /// Adds an entry to a list. `rerun`: the command that measures it again; empty: the entry has it. The file is written
+  /// Adds an entry to a list. `rerun`: the command that measures it again; empty: none is added. The file is written
   /// now and then.
   void add(const char* list, Json entry, const std::string& rerun = {});
   /// Writes the file unless that was done within the last second.

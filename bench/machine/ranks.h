@@ -10,8 +10,8 @@
 
 namespace lamina::bench {
 
-/// Does the work as a rank, over NCCL if the backend runs on a GPU, else over MPI. Without mpirun there is one rank.
-/// Rank 0 alone prints. But an exception in any of several ranks is printed with the rank's number, and ends all ranks.
+/// Does the work as a rank: over NCCL if the backend runs on a GPU, else over MPI; one rank without mpirun. Only rank 0
+/// prints. But any of several prints an exception with its number, and ends all; with a UsageError, rank 0 comes first.
 /// Gives the result of the work. Throws what make_communicator throws and, with one rank, what the work throws.
 int with_ranks(const std::string& backend, const std::function<int(Communicator&)>& work);
 

@@ -1,6 +1,6 @@
 #pragma once
-// The flags that several subcommands share. Each is declared once, with how it is read, the word that gives its value
-// again, and its part of the key of a row.
+// The flags that several subcommands share. Each is declared once. The declaration says how the flag is read, which
+// word gives its value again, and what the key of a row has of it.
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -35,7 +35,7 @@ CLI::Option* choose(CLI::Option* option, const Names<T>& known) {
   }
   CLI::Transformer to_number(numbers, CLI::ignore_case);
   to_number.description("");
-  return option->transform(to_number)->transform(CLI::IsMember(names, CLI::ignore_case));  // the last reads first
+  return option->transform(to_number)->transform(CLI::IsMember(names, CLI::ignore_case));  // the last one runs first
 }
 
 /// An option whose value is one of the known names. CLI11 cannot print a value of such a type by itself.
@@ -109,8 +109,8 @@ void check(const PlanningSettings&);
 /// what onnx_open_extents throws.
 void check_onnx_extents(const std::vector<std::filesystem::path>& files, const OnnxOptions&);
 
-/// The results whose keys show a flag. `in_place`: all, as a field of the key. `files`: those of networks that are read
-/// from files.
+/// The results whose keys show a flag. `in_place`: all results; the flag is a field of the key. `files`: the
+/// results of networks that are read from files.
 enum class Keys { none, in_place, all, networks, trainings, net_rows, layers, files, eigen };
 
 /// A row of a table of flags.
@@ -121,7 +121,7 @@ struct Flag {
   std::function<CLI::Option*(CLI::App&, const std::string& name, Settings&)> add;
   std::function<std::optional<std::string>(const Settings&)> value;  ///< value as a word; none: the default
   Keys keys = Keys::none;
-  std::string key{};  ///< name in keys; if it is not the flag's name, the key has no value
+  std::string key{};  ///< name in keys; under a name that is not the flag's, keys show no value
 
   /// "--image=64", "--unfused", "--no_softmax"; none: it is the default.
   std::optional<std::string> word(const Settings& settings) const {

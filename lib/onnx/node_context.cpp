@@ -1,4 +1,4 @@
-// The context of a node: queries of the functions of the operators, and their results.
+// The context of a node: what the functions of the operators ask it, and how they give it their results.
 
 #include "node_context.h"
 
@@ -249,7 +249,7 @@ std::shared_ptr<PendingRecurrent> NodeContext::recurrent_of(const DynamicValue& 
 
 void Importer::materialise(DynamicValue& x, unsigned kept) {
   if (is_expanded(x.view) && (kept & keep::expanded) == 0)
-    throw Refusal{"it reads a value that an Expand repeats: only arithmetic with another computed value does"};
+    throw Refusal{"it reads a value that an Expand repeats: only arithmetic with another computed value can"};
   if (x.squares && (kept & keep::squares) == 0) {
     const Squares& s = *x.squares;
     if (s.before + s.after + s.size > 0) throw Refusal{"it works on a part of nn.LocalResponseNorm"};

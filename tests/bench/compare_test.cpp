@@ -126,9 +126,10 @@ TEST_CASE("the program compares folders of files that it wrote, and its gate has
   process(folder.file("far"), 0, 10);
   std::ofstream(after + "/notes.txt") << "no file of results";
   const std::string gated = " --fail-if-slower=2%", both = before + " " + after;
-  compared(both + gated + " --benchmark_out=" + out, slower_status, "Fails the limit of 2 %");
+  compared(both + gated + " --benchmark_out=" + out, slower_status, "These rows fail the limit of 2 %");
   compared(before + " " + before + gated, 0, "No row fails the limit of 2 %");
-  compared(both, 0, "Grades");
+  compared(both, 0, "grades");
+  compared(both + " --benchmark_out=" + after + "/new.json", 2, "new.json is one of the files to compare, or in their");
   // With one process of each side, the times and the ratio are printed. The status says whether they decide the gate.
   const std::string single = compared(one + " " + after + "/3.json" + gated, undecided_status, "more needed");
   CHECK_THAT(single, ContainsSubstring("2.0030") && ContainsSubstring("4 of 4 rows have too few samples"));

@@ -1,5 +1,5 @@
-// Products of pairs of bf16: the instruction and its plain twin compute as documented, bit for bit, and units by them
-// keep their error bounds.
+// Products of pairs of bf16: the instruction and its plain twin compute as documented, bit for bit, and units that use
+// them keep their error bounds.
 
 #include <bit>
 #include <random>
@@ -23,7 +23,7 @@ float multiply_add(float a, float b, float c) {
   a = flushed(a);
   b = flushed(b);
   c = flushed(c);
-  // A number that rounds to the least normal number with unbounded exponents is not tiny. The product is exact in f64.
+  // Tiny: below the least normal number, also if rounded with unbounded exponents. The product is exact in f64.
   const double wide = std::fma(static_cast<double>(a), static_cast<double>(b), static_cast<double>(c));
   const bool tiny = std::abs(wide) < 0x1p-126 - 0x1p-151 && wide != 0;
   return tiny ? std::copysign(0.0F, static_cast<float>(wide)) : std::fma(a, b, c);
@@ -37,8 +37,8 @@ float dot(Halves a, Halves b, float sum) {
   return multiply_add(widen<DType::bf16>(a.lower), widen<DType::bf16>(b.lower), sum);
 }
 
-/// Numbers whose products are of every kind: most of them near 1, some near the least normal number, some denormal or
-/// 0, few so large that sums are infinite.
+/// Numbers whose products are of every kind. Over a third are near 1. Half are near 2^-63: their products are near the
+/// least normal number. Some are that number or less, many of them denormal. Few are so large that sums are infinite.
 class Draws {
  public:
   Halves pair() { return {number(), number()}; }
@@ -144,7 +144,7 @@ TEST_CASE("units by products of pairs keep their guarantee, also in chunks") {
           double worst = 0;
           for (std::size_t i = 0; i < values.size(); ++i) {
             const double before = adds && pass != Pass::forward ? old[i] : 0;
-            const double off = std::abs(values[i] - exact[i] - before);  // 0 where there are no terms
+            const double off = std::abs(values[i] - exact[i] - before);  // must be 0 if there are no terms
             if (off != 0) worst = larger(worst, off / (bound.terms[i] + std::abs(before)));
           }
           CHECK(worst <= error);
@@ -211,7 +211,7 @@ TEST_CASE("bf16_gemm is held to its own limit, not to another product's") {
     for (const Lowered::Step& step : eigen->lower(spec, choice).steps) CHECK(step.algorithm == "bf16_gemm");
     choice.workspace_limit = needed - 1;
     CHECK_THROWS_WITH(eigen->lower(spec, choice), ContainsSubstring("bf16_gemm needs"));
-    // A pass that is not named keeps the limits.
+    // A pass that is named with another algorithm is held to the limit, too.
     choice.workspace_limit = needed;
     choice.algorithm[1] = "im2col_gemm";
     CHECK_THROWS_AS(eigen->lower(spec, choice), Unsupported);

@@ -36,7 +36,7 @@ const std::vector<Case> transposed_cases = {
 
 }  // namespace
 
-TEST_CASE("conv_transpose, by hand: each x spreads by the window, and sums meet") {
+TEST_CASE("conv_transpose, by hand: each x is multiplied by the window, and y adds windows that overlap") {
   const Case c{"", ConvTranspose{.channels = 1, .kernel = {1, 3}, .stride = 2}, {{1, 1, 1, 2}}};
   check_example(c, {{{2, 3}}, {{1, 10, 100}, {5}}, {}, {1, 2, 3, 4, 5}},
                 {{7, 25, 208, 35, 305}, {{1 + 20 + 300, 3 + 40 + 500}}, {{2 + 9, 4 + 12, 6 + 15}, {15}}});
@@ -51,7 +51,7 @@ TEST_CASE("conv_transpose, by hand: pads cut both ends, and output_pad adds to t
   check_example(c, {{{2, 3}}, {{1, 10}}, {}, {1, 2, 3, 4, 5}}, {{20, 0, 3, 30, 0}, {{10, 3 + 40}}, {{9, 2 + 12}}});
 }
 
-TEST_CASE("conv_transpose, by hand: weights are in by out of a group") {
+TEST_CASE("conv_transpose, by hand: weights are by input channel, then by output channel of the group") {
   const Case c{"", ConvTranspose{.channels = 4, .kernel = 1, .groups = 2, .bias = false}, {{1, 2, 1, 1}}};
   check_example(c, {{{1, 10}}, {{1, 2, 3, 4}}, {}, {1, 1, 1, 2}}, {{1, 2, 30, 40}, {{3, 11}}, {{1, 1, 10, 20}}});
 }

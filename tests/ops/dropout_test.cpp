@@ -17,7 +17,7 @@ Result drop(double rate, std::uint64_t dropout_seed, const Shape& shape, double 
 
 }  // namespace
 
-TEST_CASE("dropout follows the documented counter, on every layout of work, and so does the gradient") {
+TEST_CASE("dropout and its gradient follow the documented counter") {
   const Shape shape{3, 5, 7, 3};
   for (const DType dtype : element_types())
     for (const double rate : {0.0, 0.375, 0.75})
@@ -73,7 +73,7 @@ TEST_CASE("dropout has the gradients of finite differences") {
   check_differences({"most", Dropout{.rate = 0.9, .seed = 7}, {{2, 3, 4, 3}}});
 }
 
-TEST_CASE("dropout in a plan advances its step, takes a step that is set, and draws the mask of its own name") {
+TEST_CASE("dropout in a plan advances its step, goes on from a written step, and draws the mask of its own name") {
   const Shape shape{2, 3, 6, 6};
   Graph graph("drops");
   Value x = graph.input(shape);

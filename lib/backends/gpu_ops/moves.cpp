@@ -1,4 +1,4 @@
-// Ops that move elements: a border of a number or of cells, axes in another order, parts of images.
+// Ops that move elements: padding by a constant or by copies of cells, axes in another order, parts of images.
 
 #include "kernels/moves/moves.h"
 
@@ -56,7 +56,7 @@ Lowered lower(const Reorder& op, const Spec& spec, const Launcher& on) {
 
 namespace {
 
-/// `count` elements of each image, from `first` on. In nhwc these are channels, and the pixels count as images.
+/// `count` elements of each image, from `first` on. In nhwc they are whole channels, and each pixel is an image.
 template <class T>
 View<T> run(const Tensor& tensor, std::int64_t first, std::int64_t count) {
   const std::int64_t pixels = tensor.layout == Layout::nhwc ? tensor.shape.plane() : 1;

@@ -90,7 +90,7 @@ std::vector<std::int64_t> extents_of(const Plan& plan, const std::string& name, 
 
 void load_weights(Plan& plan, const TensorFile& file, const std::string& file_name) {
   auto tensors = tensors_of(plan);
-  std::erase_if(tensors, [&](const auto& each) {  // the fixed shift of a scale that the file has alone
+  std::erase_if(tensors, [&](const auto& each) {  // the fixed shift, if the file has the scale alone
     const Node& node = node_of(plan, each.first);
     return each.first.fixed && is_scale_alone(node) && file.contains(node.name);
   });
@@ -107,7 +107,8 @@ void load_weights(Plan& plan, const TensorFile& file, const std::string& file_na
     for (const std::string& alias : its.aliases)
       if (const auto other = file.find(alias);
           other != file.end() && other != host && other->second.values != host->second.values)
-        problems.push_back("'" + alias + "' has other numbers than '" + name + "', and is the same in the plan");
+        problems.push_back("'" + alias + "' has other numbers than '" + name +
+                           "', but the plan has one tensor for both");
   }
   for (const auto& [name, host] : file)
     if (!known.contains(name) && !ignored(name))

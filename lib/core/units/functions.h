@@ -16,21 +16,22 @@ struct FunctionRow {
   double backward;        ///< operations of dx
 };
 
-/// By function, in the order of the enumeration.
+/// By function, in the order of the enumeration. A term of a comment is one operation, or as many as it says. s: the
+/// sigmoid of x; P: the normal distribution at x; t: the tanh in mish, or in gelu_tanh, where u is its argument.
 inline constexpr std::array<FunctionRow, 18> function_rows{{
     {"sigmoid", false, 3, 3},       // exponential, add, divide; dy y (1 - y)
     {"tanh", false, 1, 3},          // dy (1 - y y)
-    {"clip", false, 2, 2},          // two comparisons
+    {"clip", false, 2, 2},          // comparisons 2; the same
     {"hard_sigmoid", false, 4, 2},  // a x + b 2, limits 2
-    {"hard_swish", true, 5, 4},     // a hard sigmoid, times x; two comparisons, x / 3 + 1/2, times dy
+    {"hard_swish", true, 5, 5},     // hard sigmoid 4, times x; comparisons 2, x / 3 + 1/2 2, times dy
     {"silu", true, 4, 8},           // s 3, times x; s 3, 1 - s, times x, 1 +, times s, times dy
     {"leaky_relu", false, 2, 2},    // comparison, product
     {"elu", false, 4, 3},           // comparison, exponential, subtract, product; comparison, y + a b, product
     {"celu", false, 5, 4},          // as elu, and a division by a
     {"gelu", true, 5, 11},          // P 4, times x; P 4, its derivative 4, times x, add, times dy
-    {"gelu_tanh", true, 9, 18},  // cube 2, u 3, tanh, 3; u 5, tanh, 2, 1 - t t 2, derivative of u 3, 3, add, times dy
+    {"gelu_tanh", true, 9, 18},  // t 6, x (1 + t) / 2 3; t 6, (1 + t) / 2 2, 1 - t t 2, u' 3, products 3, add, times dy
     {"softplus", false, 3, 3},   // exponential, add, logarithm; 1 - exp(-y), times dy
-    {"mish", true, 5, 13},       // softplus 3, tanh, times x; t 4, sigmoid 3, 1 - t t 2, 2, add, times dy
+    {"mish", true, 5, 13},       // t 4, times x; t 4, s 3, 1 - t t 2, products 2, add, times dy
     {"exp", false, 1, 1},
     {"log", true, 1, 1},
     {"sqrt", false, 1, 2},

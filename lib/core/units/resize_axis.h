@@ -10,7 +10,7 @@ namespace lamina {
 
 inline bool is_linear(ResizeBy by) { return by == ResizeBy::linear || by == ResizeBy::linear_aligned; }
 
-/// Element i of y lies at cell position(i) of x. It shows the cell below and, if linear, the one above, too.
+/// Element i of y lies at position(i) of x. It reads the cell at the floor and, if linear, the one at the ceiling.
 struct ResizeAxis {
   double step, offset;
   int extent;  ///< of x

@@ -27,7 +27,7 @@ struct Constant {
   bool of_extents = false;  ///< whether extents of dynamic values, and so the graph's batch, went into it
 
   Origin origin = Origin::number;  ///< the highest origin among its operands
-  std::string_view source{};       ///< the value of the file that it was computed from, perhaps itself
+  std::string_view source{};       ///< name of the file's value that it comes from, perhaps its own
 
   double at(std::int64_t i) const { return values[uniform ? 0 : static_cast<std::size_t>(i)]; }
   std::int64_t count() const;
@@ -60,8 +60,9 @@ std::int64_t to_integer(double);
 /// location outside the folder. Memory is in proportion to the data that is there.
 Constant read_constant(const TensorMessage&, const std::filesystem::path& model, const std::string& what);
 
-/// Number of values of a tensor that the file stores in about the memory that they take here. Adds the tensor's bytes
-/// to `external_bytes`; the number is 0 if the sum surpasses the file of external data.
+/// The number of a tensor's values if the file has them in about the memory that they take here: as raw or external
+/// bytes of a floating type. Otherwise 0. Such external bytes are added to `external_bytes`. If the sum surpasses the
+/// file of external data, the number is 0.
 std::int64_t stored_numbers(const TensorMessage&, const std::filesystem::path& model, std::uint64_t& external_bytes);
 
 }  // namespace lamina::onnx

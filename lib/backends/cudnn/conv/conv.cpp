@@ -79,7 +79,7 @@ struct OnePass : Unit {
   std::shared_ptr<const ConvProblem> problem;
   Taken taken;
 
-  /// Address behind the library's workspace: the copy of x, and behind it the gradient in halves.
+  /// The address `further` bytes behind the library's workspace. The copy of x comes first, then dw in halves.
   void* behind_library(const Args& args, std::size_t further = 0) const {
     return static_cast<char*>(args.workspace) + aligned(taken.workspace_bytes + further);
   }

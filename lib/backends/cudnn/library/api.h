@@ -20,7 +20,7 @@ struct Api {
 
   std::size_t version = 0;  ///< as reported by the library: 91900 for 9.19.0, 8907 for 8.9.7
   std::string directory;    ///< the folder of its file; empty for a table that came from no file
-  std::string unopened;     ///< parts of the directory that did not open, and why: without a driver, some of 9 fail
+  std::string unopened;     ///< parts of the directory that did not open, and why; some parts of 9 need a driver
 
   int major() const;           ///< 9
   std::string number() const;  ///< "9.19.0"

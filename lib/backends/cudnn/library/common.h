@@ -54,7 +54,7 @@ const void* one(DType);
 const void* zero(DType);
 inline const void* beta(DType dtype, bool adds) { return adds ? one(dtype) : zero(dtype); }
 
-/// Bytes from the first element to the end of the last element of a tensor with this pitch.
+/// Bytes of a tensor with this pitch, with the gap behind the last image, or behind the last pixel in nhwc.
 std::size_t extent_bytes(const TensorSpec&, std::int64_t pitch);
 
 /// Throws Unsupported: "cudnn: <op>: <reason>".
@@ -81,8 +81,8 @@ inline bool is_of_library(const Pointwise& op) {
   return op.function == Function::sigmoid || op.function == Function::tanh;
 }
 
-/// Ops that the kernels of the backend cuda compute. The library lacks most of them. For the others docs/cudnn.md says
-/// what it has, and why it is not used.
+/// Ops that the kernels of the backend cuda compute. The library lacks most of them. docs/cudnn.md says what it has
+/// for some others, and why that is not used.
 template <class AnyOp>
 concept OpOfOurKernels = OneOf<AnyOp, Binary, ScaleShift, PRelu, Pad, Resize, Reorder, Reduce, GroupNorm, LayerNorm,
                                SoftmaxCrossEntropy, SigmoidCrossEntropy, Embedding, Dropout, Concat, Slice>;

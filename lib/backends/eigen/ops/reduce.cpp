@@ -120,7 +120,8 @@ void forward(ThreadPool& pool, const Args& args, const AxisCells& of, bool large
              });
 }
 
-/// A thread writes rows of dx: `inner` elements that are the same cell of their sums, or the adjacent cells of one sum.
+/// A thread writes rows of dx. A row has one cell of each of `inner` adjacent elements of y, or the adjacent cells of
+/// one element of y.
 template <class T>
 void backward(ThreadPool& pool, const Args& args, const AxisCells& of, bool largest, T divisor, bool adds) {
   const bool in_row = of.inner == 1;
