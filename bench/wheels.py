@@ -37,7 +37,7 @@ def resolve(requirements, needs=False):
         raise WheelError("pip is needed. On Debian and Ubuntu: sudo apt-get install python3-pip")
     last = (done.stderr.strip().splitlines() or [f"pip ended with status {done.returncode}"])[-1]
     if "connection broken" in done.stderr or "No matching distribution" not in done.stderr:
-        raise WheelError(f"pip cannot ask the package index for {' '.join(requirements)}: {last}. Is this machine online?")
+        raise WheelError(f"pip cannot ask the package index for {' '.join(requirements)}: {last}. Is it online?")
     raise NotFound(f"the package index has no {' '.join(requirements)} for this machine and Python: {last}")
 
 

@@ -116,17 +116,15 @@ std::string summary(const Comparison& comparison, const CompareRules& rules) {
     if (const std::size_t count = comparison.count(verdict); count > 0)
       counts.push_back(fmt::format("{} {}", count, to_string(verdict)));
   std::string text = fmt::format("{}. Each interval is of {:.4g} %", fmt::join(counts, ", "), 100 * comparison.level);
-  text += comparison.paired
-              ? ": of 100 rows that are alike, 5 at most are called slower or faster on average.\n"
-              : fmt::format("; the probability that all hold is at least {:g} %.\n", 100 * interval_level);
+  text += comparison.paired ? ": of 100 equal rows, 5 at most are called slower or faster on average.\n"
+                            : fmt::format("; all hold together with {:g} %.\n", 100 * interval_level);
   text += fmt::format(
       "Equal: the interval is within {0} of 1. Slower, faster: it is on one side, the ratio over half of {0} off.\n",
       percent(rules.smallest));
   if (std::ranges::any_of(comparison.rows, &ComparedRow::missing_processes))
-    text += fmt::format(
-        "Rows with too few samples for an interval are slower or faster only if the closest samples differ by a factor "
-        "above {:g}.\n",
-        far_apart);
+    text += fmt::format("Rows with too few samples are judged only if the closest differ over {:g}-fold.\n", far_apart);
+  if (std::ranges::any_of(comparison.rows, [](const auto& row) { return !row.grades.empty(); }))
+    text += "Grades of the worst process, from A, quiet, to D, not to be relied on: see grade_reasons in the files.\n";
   if (rules.cpu_time) text += "Times are processor times.\n";
   if (std::ranges::any_of(comparison.rows, &ComparedRow::disturbed) && !comparison.paired)
     text +=

@@ -97,8 +97,8 @@ STEPS = (
     ("ledger of resnet50, cudnn", "", 6, ("cudnn", "smoke test, cudnn"), LEDGER + CUDNN),
     ("kernels of resnet50 by Nsight Compute", "", 25, ("gpu", "ncu"),
      "{libraries} {ncu} --print-summary per-kernel --kill yes --clock-control none --launch-count 100 "
-     "--section SpeedOfLight --section LaunchStats --section Occupancy --section WarpStateStats {root}/bin/lamina_bench run "
-     f"--batch=16 --benchmark_filter=^net/resnet50/total --passes=1 {CUDA}"),
+     "--section SpeedOfLight --section LaunchStats --section Occupancy --section WarpStateStats {root}/bin/lamina_bench "
+     f"run --batch=16 --benchmark_filter=^net/resnet50/total --passes=1 {CUDA}"),
 )
 # Steps for a second call and later calls.
 LATER = (

@@ -97,7 +97,7 @@ def read_variants(parser, given):
         ours = dict.fromkeys(variant.precision for variant in given.ours_variants)
         for variant in given.peers_variants:
             if variant.precision not in ours:
-                parser.error(f"--peers: {variant.word} has nothing of ours beside it: --ours races in {', '.join(ours)}")
+                parser.error(f"--peers: {variant.word} has none of ours beside it: --ours races in {', '.join(ours)}")
     for mode in given.modes if given.what == "networks" else ():
         if not any(mode in variant.modes for variant in given.peers_variants):
             parser.error(f"--peers: none of {given.peers} runs {mode} (--modes)")

@@ -85,7 +85,7 @@ class NodeContext : public Attributes {
   /// Sets the numbers of a parameter of the node that makes the value. The parameter is shared with an earlier node if
   /// both are one parameter of the model. It is fixed if it has no source or does not train.
   void weights(Value, std::string_view parameter, Extents, std::vector<double>, ElementType, const WeightSource&);
-  std::string_view input_name(std::size_t input) const { return node().inputs[input]; }
+  std::string_view input_name(std::size_t input) const { return has(input) ? node().inputs[input] : ""; }
   /// Whether the constant of a node's arithmetic trains. If neither the file nor OnnxOptions::trains says so, a
   /// constant in a file of PyTorch trains only if x depends on other parameters.
   bool learns(const Constant&, const DynamicValue& x) const;

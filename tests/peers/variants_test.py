@@ -125,7 +125,7 @@ class Options(fakes.Folder):
                 ("--what trainings --peers torch+frozen+compiled", "frozen"),
                 ("--what trainings --peers torch:bf16", "torch:bf16: trainings race in f32 alone"),
                 ("--what layers --peers onednn:f16", "no precision 'f16'"),
-                ("--what layers --peers onednn:bf16", "onednn:bf16 has nothing of ours beside it", "--ours races in f32"),
+                ("--what layers --peers onednn:bf16", "onednn:bf16 has none of ours beside it", "--ours races in f32"),
                 ("--peers onnxruntime", "training", "--modes"), ("--peers onednn", "onednn races layers on cpu"),
                 ("--device cuda --peers openvino --modes inference", "openvino races networks on cpu"),
                 ("--ours torch", "--ours", "--peers"),

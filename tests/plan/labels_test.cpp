@@ -24,6 +24,16 @@ const Spec& spec_of(const std::vector<PlannedUnit>& units, const Graph& graph, c
 
 }  // namespace
 
+TEST_CASE("the output gradient of a loss is {1, 0} from the start, and after new draws") {
+  Graph graph("loss");
+  const Value scores = fully_connected(graph.input({4, 3, 1, 1}, "x"), "fc", {.outputs = 5});
+  softmax_cross_entropy(scores, graph.input({4, 1, 1, 1}, "labels"), "loss");
+  const Plan plan(graph, one_thread());
+  CHECK(read(plan, plan.output_gradient()) == Values{1, 0});
+  draw_inputs(plan, 7);
+  CHECK(read(plan, plan.output_gradient()) == Values{1, 0});
+}
+
 TEST_CASE("labels and ids want no gradient, whether or not the gradients of inputs are requested") {
   const Graph graph = classifier(9);
   for (const bool input_gradient : {false, true})

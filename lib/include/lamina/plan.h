@@ -118,13 +118,13 @@ struct Call : StepProperties {
 ///
 /// The constructor fills parameters with normal numbers of variance 2 / fan-in (batch norm: scale 1, shift 0; biases 0;
 /// running variance 1), inputs that are read as labels or ids with valid whole numbers, each as likely as the others
-/// (see whole_numbers), and other inputs and output gradients with standard normal numbers. They come from a
-/// counter-based generator seeded by Options::seed and the name, so they are the same on every backend. Parameter
-/// gradients start at zero. The plan copies what it needs of the graph, and shares ownership of its backend if a
-/// shared_ptr owns it, as with make_backend. Any other backend must outlive the plan. On a moved-from plan every
-/// function but assignment throws UsageError. One caller at a time: forward(), backward(), update() and
-/// parameters_changed() throw UsageError, and run nothing, while another of them runs. Plans of one backend must not
-/// run at the same time either: a caller with several threads makes a backend for each.
+/// (see whole_numbers), the output gradient of a loss with {1, 0}, and other inputs and output gradients with standard
+/// normal numbers. They come from a counter-based generator seeded by Options::seed and the name, so they are the same
+/// on every backend. Parameter gradients start at zero. The plan copies what it needs of the graph, and shares
+/// ownership of its backend if a shared_ptr owns it, as with make_backend. Any other backend must outlive the plan. On
+/// a moved-from plan every function but assignment throws UsageError. One caller at a time: forward(), backward(),
+/// update() and parameters_changed() throw UsageError, and run nothing, while another of them runs. Plans of one
+/// backend must not run at the same time either: a caller with several threads makes a backend for each.
 class LAMINA_API Plan {
  public:
   /// Throws ShapeError (batch norm over a single value, more than 2^58 bytes), UsageError (a graph that computes

@@ -160,6 +160,7 @@ void import_sum(NodeContext& context) {
 /// channel, all elements of an image become channels.
 void import_arithmetic(NodeContext& context) {
   const std::string_view op = context.node().op_type;
+  if (context.inputs() != 2) context.invalid("has " + std::to_string(context.inputs()) + " operands instead of 2");
   const std::size_t at = context.is_constant(1) ? 1 : 0;
   const auto demand_floating = [&](ElementType type) {
     if (op == "Div" && !is_floating(type))

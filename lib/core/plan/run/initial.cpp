@@ -129,8 +129,10 @@ void draw_inputs(const Plan& plan, std::uint64_t seed) {
     if (std::holds_alternative<Input>(nodes[i].op))
       planner::fill_input(backend, plan.input(nodes[i].name), numbers[i], planner::key(seed, nodes[i].name));
   const std::string& last = nodes.back().name;
-  if (plan.options().mode == Mode::training && plan.gradient(last))
-    planner::fill_random(backend, plan.output_gradient(), planner::key(seed, last + ".gradient"));
+  if (plan.options().mode != Mode::training || !plan.gradient(last)) return;
+  constexpr double of_loss[] = {1, 0};  // the gradients of loss and accuracy
+  if (is_loss(nodes.back().op)) return upload(backend.device(), plan.output_gradient(), std::span(of_loss));
+  planner::fill_random(backend, plan.output_gradient(), planner::key(seed, last + ".gradient"));
 }
 
 }  // namespace lamina
