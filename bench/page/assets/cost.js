@@ -35,9 +35,8 @@
       const cost = dollars(item), price = listed(item);
       const whose = own[item.machine] !== undefined ? "as set above" : price ? price.label : "no price";
       const epoch = images ? [figure(cost * imagenet / 1e6)] : [];
-      const cells = [
-        item.who, figure(cost), ...epoch, figure(priceOf(item), whose), figure(breakEven(item, all)), figure(hours(item))
-      ];
+      const cells = [item.who, figure(cost), ...epoch, figure(priceOf(item), whose), figure(breakEven(item, all)),
+                     figure(hours(item))];
       return {cells, rerun: item.run, mark: item.ours ? "ours" : "", head: item.who};
     });
     fillTable(its("table"), {caption: `${its("what").value}: cost by machine`, head, rows});
