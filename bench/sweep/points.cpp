@@ -12,7 +12,6 @@
 #include <system_error>
 #include <utility>
 
-#include "bench/context/context.h"
 #include "bench/io/interrupt.h"
 #include "bench/rows/entries.h"
 #include "lamina/error.h"

@@ -10,6 +10,7 @@
 
 #include "answers.h"
 #include "bench/compare/run_file.h"
+#include "bench/context/context.h"
 #include "bench/rows/meter.h"
 #include "sweep.h"
 
