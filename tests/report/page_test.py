@@ -103,7 +103,7 @@ class Page(made.Case):
     def test_packages_that_cannot_be_installed_are_named_with_the_reason(self):
         for said, text in (
             ("No module named pip", "sudo apt-get install python3-pip"),
-            ("noise\nERROR: connection broken", "cannot ask .* jsonschema.*: ERROR: connection broken. Is this"),
+            ("noise\nERROR: connection broken", "cannot ask .* jsonschema.*: ERROR: connection broken. Is it"),
             ("noise\nERROR: No matching distribution found for x", "has no jsonschema.*: ERROR: No matching .* for x"),
         ):
             ended = subprocess.CompletedProcess([], 1, "", said)

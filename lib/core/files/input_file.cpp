@@ -3,6 +3,7 @@
 #include "input_file.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <system_error>
 
 #include "lamina/error.h"
@@ -17,10 +18,10 @@ InputFile::InputFile(const fs::path& path) : name_(path.string()) {
   if (status.type() == fs::file_type::not_found) throw FileError(name_ + ": no such file");
   if (error) throw FileError(name_ + ": " + error.message());
   if (!fs::is_regular_file(status)) throw FileError(name_ + ": not a regular file");
-  bytes_ = fs::file_size(path, error);
-  if (error) throw FileError(name_ + ": " + error.message());
-  stream_.open(path, std::ios::binary);
+  stream_.open(path, std::ios::binary | std::ios::ate);
   if (!stream_) throw FileError(name_ + ": cannot be opened for reading");
+  bytes_ = static_cast<std::uint64_t>(stream_.tellg());  // of the open file: another may get its name meanwhile
+  stream_.seekg(0);
   start_.resize(static_cast<std::size_t>(std::min<std::uintmax_t>(bytes_, 256)));
   read(std::as_writable_bytes(std::span(start_)));
   refuse_stand_in();
