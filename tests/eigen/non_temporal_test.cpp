@@ -12,7 +12,7 @@ namespace {
 
 constexpr int few = 3;  // channels of the smaller tensor
 
-Values first_channels(const Values& all, const Shape& shape, int channels = few) {
+Values first_channels(const Values& all, const Shape& shape, int channels) {
   Values some;
   for (std::int64_t n = 0; n < shape.n; ++n) {
     const auto from = all.begin() + n * shape.image();
@@ -27,16 +27,19 @@ struct Pair {
   std::string algorithm{};
   Feed feed = make_large_feed(large, 1), small_feed = part_of_feed();
 
+  /// The i-th input's shape. An input of the tail has that of the first one.
+  static Shape shape_of(const Case& its, std::size_t i) { return its.x[i < its.x.size() ? i : 0]; }
+
   /// The first channels of tensors, and the first numbers of parameters and state.
   Feed part_of_feed() const {
     Feed part = make_large_feed(small, 1);
     for (auto list : {&Feed::x, &Feed::dx})
       for (std::size_t i = 0; i < feed.x.size(); ++i)
-        (part.*list)[i] = first_channels((feed.*list)[i], large.x[0], small.x[0].c);
+        (part.*list)[i] = first_channels((feed.*list)[i], shape_of(large, i), shape_of(small, i).c);
     for (auto list : {&Feed::w, &Feed::dw, &Feed::state})
       for (std::size_t i = 0; i < (feed.*list).size(); ++i)
         std::copy_n((feed.*list)[i].begin(), (part.*list)[i].size(), (part.*list)[i].begin());
-    part.dy = first_channels(feed.dy, infer(large.op, large.x).y);
+    part.dy = first_channels(feed.dy, infer(large.op, large.x).y, infer(small.op, small.x).y.c);
     return part;
   }
 };
@@ -49,6 +52,20 @@ Pair batch_norm(const Shape& x, bool add_and_relu) {
   return {large, small};
 }
 
+/// An op of as many channels as its first tensor has, which computes each of them separately.
+template <class Op>
+Pair separate_channels(const Shape& x, const Op& op, const std::vector<Shape>& others = {}) {
+  const auto with = [&](int channels) {
+    Case its{"", op(channels), {{x.n, channels, x.h, x.w}}};
+    for (Shape shape : others) {
+      shape.c = channels;
+      its.x.push_back(shape);
+    }
+    return its;
+  };
+  return {with(x.c), with(few)};
+}
+
 /// A forward pass computes each filter separately.
 Pair filters(const Conv& op, const Shape& x) {
   Conv small = op;
@@ -58,11 +75,12 @@ Pair filters(const Conv& op, const Shape& x) {
 
 /// A convolution with a group per channel, and its data gradient, compute each channel separately.
 Pair channel_by_channel(const Shape& x, const std::string& algorithm, Conv op) {
-  const auto with = [&](int channels) {
+  Pair pair = separate_channels(x, [&](int channels) {
     op.channels = op.groups = channels;
-    return Case{"", op, {{x.n, channels, x.h, x.w}}};
-  };
-  return {with(x.c), with(few), algorithm};
+    return op;
+  });
+  pair.algorithm = algorithm;
+  return pair;
 }
 
 void check_pair(const Pair& pair, const eigen::InstructionSet& set,
@@ -81,11 +99,11 @@ void check_pair(const Pair& pair, const eigen::InstructionSet& set,
   const Choice choice{.algorithm = {pair.algorithm, pair.algorithm, pair.algorithm}};
   const Result got = run_unit(*backend, large, choice, pair.feed, sharing);
   const Result want = run_unit(*backend, small, choice, pair.small_feed, sharing);
-  CHECK((first_channels(got.y, large.y.shape) == want.y));
+  CHECK((first_channels(got.y, large.y.shape, small.y.shape.c) == want.y));
   REQUIRE(got.dx.size() == want.dx.size());
   for (std::size_t i = 0; i < got.dx.size(); ++i) {
     INFO("dx " << i);
-    CHECK((first_channels(got.dx[i], pair.large.x[0]) == want.dx[i]));
+    CHECK((first_channels(got.dx[i], Pair::shape_of(pair.large, i), few) == want.dx[i]));
   }
 }
 
@@ -103,6 +121,30 @@ TEST_CASE("batch norm of a large tensor has the same bits as one of few channels
   check_pair(batch_norm(lines, false), widest, {.dtype = DType::f32, .pitched = true});
   check_pair(batch_norm(parts, true), widest);
   check_pair(batch_norm({2, 40, 229, 231}, true), widest, {.dtype = DType::f64});
+}
+
+TEST_CASE("an element-wise op or a move of a large tensor has the same bits as one of few channels") {
+  const Shape x{2, 80, 229, 231};
+  const auto check = [&](const auto& op, const std::vector<Shape>& others = {}) {
+    check_pair(separate_channels(
+                   x, [&](int) { return op; }, others),
+               *sets_here().front());
+  };
+  check(Pointwise{Function::elu, 1, 1});
+  check(PRelu{});
+  check(Binary{BinaryFunction::multiply}, {{2, 80, 1, 1}});
+  check(Softmax{.axis = Axis::row, .log = true});
+  check(Softmax{.axis = Axis::column});
+  check(Reduce{ReduceBy::max, false, false, true});
+  check(Pad{.before = 1, .after = {2, 3}, .value = 2});
+  check(Slice{.axis = Axis::column, .first = 1, .count = 114, .step = 2});
+  check(Concat{.axis = Axis::column}, {{2, 80, 229, 3}});
+  check(Resize{.to = {300, 280}, .by = ResizeBy::linear});
+  check_pair(separate_channels(x,
+                               [](int channels) {
+                                 return Reorder{{channels, 229, 231}, {0, 2, 1}, channels, {231, 229}};
+                               }),
+             *sets_here().front());
 }
 
 TEST_CASE("a convolution with a large output has the same bits as one of few filters") {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <type_traits>
 
 #include "conversions.h"
@@ -12,6 +13,7 @@
 namespace lamina::eigen {
 
 constexpr std::int64_t elements_of_room = 512;
+constexpr std::int64_t least_run = 128;  // elements; of fewer, too many lines of memory are written in two parts
 
 /// Room for some elements, in cache.
 template <class T>
@@ -49,18 +51,20 @@ void put_numbers(const Tensor& to, std::int64_t at, const T* from, std::int64_t 
   std::copy_n(from, count, to.as<T>() + at);
 }
 
-/// Whether a tensor is large enough for non-temporal stores.
-template <class T>
-bool is_large(const Tensor& tensor) {
-  return is_half(tensor.dtype) ? wants_non_temporal<std::uint16_t>(tensor.shape) : wants_non_temporal<T>(tensor.shape);
-}
-
 /// Elements that a kernel writes: in their place, or in a room. From the room they are narrowed, or copied by
 /// non-temporal stores.
 template <class T>
 class Output {
  public:
-  Output(const Tensor& tensor, bool non_temporal) : tensor_(tensor), non_temporal_(non_temporal) {}
+  /// Stores are non-temporal if the tensor is large enough, nothing is added to it, and it is not the place of a tensor
+  /// in `reads`, whose lines are in cache already. `run`: elements that are written one after another.
+  Output(const Tensor& tensor, bool adds, std::initializer_list<const Tensor*> reads,
+         std::int64_t run = elements_of_room)
+      : tensor_(tensor),
+        non_temporal_(!adds && run >= least_run &&
+                      (is_half(tensor.dtype) ? wants_non_temporal<std::uint16_t>(tensor.shape)
+                                             : wants_non_temporal<T>(tensor.shape)) &&
+                      std::ranges::none_of(reads, [&](const Tensor* its) { return same_place(*its, tensor); })) {}
   ~Output() {
     if (non_temporal_) non_temporal_fence();
   }
@@ -102,5 +106,28 @@ class Output {
   Room<T> room_;
   Room<std::uint16_t> narrowed_;
 };
+
+/// Calls write(to, i, some) for chunks of `count` elements from `at` on: it writes elements i, i + 1, ... of them to
+/// `to`, or adds to those that are there.
+template <class T, class Write>
+void write_chunks(Output<T>& output, std::int64_t at, std::int64_t count, bool adds, const Write& write) {
+  for (std::int64_t i = 0; i < count; i += elements_of_room) {
+    T* const to = output.begin(at + i, std::min(elements_of_room, count - i), adds);
+    write(to, i, std::min(elements_of_room, count - i));
+    output.finish(to);
+  }
+}
+
+/// Element at + i = number(i), or += number(i).
+template <class T, class Number>
+void write_each(Output<T>& output, std::int64_t at, std::int64_t count, bool adds, const Number& number) {
+  with_flag(adds, [&](auto add) {
+    write_chunks(output, at, count, adds, [&](T* to, std::int64_t first, std::int64_t some) {
+      const Number its = number;  // a reference would be read again after each store
+      LAMINA_INDEPENDENT
+      for (std::int64_t i = 0; i < some; ++i) to[i] = add ? to[i] + its(first + i) : its(first + i);
+    });
+  });
+}
 
 }  // namespace lamina::eigen

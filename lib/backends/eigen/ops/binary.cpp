@@ -2,7 +2,8 @@
 // operand has neighbouring elements, or one element that repeats.
 
 #include "lib/core/units/binary.h"
-#include "lib/backends/eigen/runtime/elements.h"
+
+#include "lib/backends/eigen/half/elements.h"
 
 namespace lamina::eigen {
 namespace {
@@ -56,23 +57,26 @@ void put_each(T* to, std::int64_t count, bool adds, const Number& number) {
   });
 }
 
-/// The pointers of one image.
+/// The operands and results of one image.
 template <class T>
 struct Image {
+  std::int64_t n;
   const T *a, *b, *dy;
-  T *y, *dx[2];
+  Output<T> y, dx[2];
 
-  Image(const Args& args, std::int64_t n)
-      : a(start<const T>(args.x[0], n)),
-        b(start<const T>(args.x[1], n)),
-        dy(start<const T>(args.dy, n)),
-        y(start<T>(args.y, n)),
-        dx{wanted(args, 0) ? start<T>(args.dx[0], n) : nullptr, wanted(args, 1) ? start<T>(args.dx[1], n) : nullptr} {}
+  Image(const Args& args, std::int64_t its_n, const std::array<bool, 2>& adds, std::int64_t run)
+      : n(its_n),
+        a(start(args.x[0], n)),
+        b(start(args.x[1], n)),
+        dy(start(args.dy, n)),
+        y(args.y, false, {&args.x[0], &args.x[1]}, run),
+        dx{gradient_of(args, 0, adds[0], run), gradient_of(args, 1, adds[1], run)} {}
 
-  template <class U>
-  static U* start(const Tensor& tensor, std::int64_t n) {
-    return tensor ? image<U>(tensor, n) : nullptr;
+  static Output<T> gradient_of(const Args& args, std::size_t k, bool adds, std::int64_t run) {
+    return {wanted(args, k) ? args.dx[k] : Tensor{}, adds, {&args.dy, &args.x[0], &args.x[1]}, run};
   }
+
+  static const T* start(const Tensor& tensor, std::int64_t n) { return tensor ? image<const T>(tensor, n) : nullptr; }
 
   /// Calls use(a, b) with the operands along a run of these steps from `at` on. `of`: the operand whose gradient is
   /// computed, or -1 for y.
@@ -96,11 +100,12 @@ BinarySteps plus(BinarySteps at, const BinarySteps& by, std::int64_t times = 1) 
 
 /// Calls work(image, place, count) for parts of runs that cover y, or dy, once.
 template <class T, class Work>
-void split_runs(ThreadPool& pool, const Shape& y, const Args& args, const AllAxes& axes, const Work& work) {
+void split_runs(ThreadPool& pool, const Shape& y, const Args& args, const AllAxes& axes,
+                const std::array<bool, 2>& adds, const Work& work) {
   const BinaryAxis run = axes.back();
   const auto outer = std::span(axes).first(axes.size() - 1);
   split_images(pool, y, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
-    const Image<T> its(args, n);
+    Image<T> its(args, n, adds, run.extent);
     std::int64_t index = first / run.extent, within = first - index * run.extent;
     while (first < last) {
       const std::int64_t count = std::min({last - first, run.extent - within, chunk});
@@ -115,9 +120,10 @@ void split_runs(ThreadPool& pool, const Shape& y, const Args& args, const AllAxe
 template <F function, class T>
 void forward(ThreadPool& pool, const Args& args, const AllAxes& axes) {
   const BinarySteps steps = axes.back().steps;
-  split_runs<T>(pool, args.y.shape, args, axes, [&](const Image<T>& its, const BinarySteps& at, std::int64_t count) {
+  split_runs<T>(pool, args.y.shape, args, axes, {}, [&](Image<T>& its, const BinarySteps& at, std::int64_t count) {
     its.template along<function, -1>(steps, at, [&](const auto& a, const auto& b) {
-      put_each(its.y + at[2], count, false, [=](std::int64_t i) { return value<function, T>(a[i], b[i]); });
+      write_each(its.y, its.n * args.y.pitch + at[2], count, false,
+                 [=](std::int64_t i) { return value<function, T>(a[i], b[i]); });
     });
   });
 }
@@ -147,15 +153,15 @@ struct Backward {
   bool is_written(std::size_t k) const { return wanted(args, k) && args.dx[k].shape == args.dy.shape; }
 
   template <int of>
-  void write(const Image<T>& its, const BinarySteps& at, std::int64_t count) const {
+  void write(Image<T>& its, const BinarySteps& at, std::int64_t count) const {
     its.template along<function, of>(axes.back().steps, at, [&](const auto& a, const auto& b) {
-      put_each(its.dx[of] + at[of], count, adds[of],
-               [=, dy = its.dy + at[2]](std::int64_t i) { return gradient<function, of, T>(dy[i], a, b, i); });
+      write_each(its.dx[of], its.n * args.dx[of].pitch + at[of], count, adds[of],
+                 [=, dy = its.dy + at[2]](std::int64_t i) { return gradient<function, of, T>(dy[i], a, b, i); });
     });
   }
 
   /// The gradients of the operands that do not repeat. A gradient in dy's memory comes last.
-  void write_all(const Image<T>& its, const BinarySteps& at, std::int64_t count) const {
+  void write_all(Image<T>& its, const BinarySteps& at, std::int64_t count) const {
     if (fills[0] && !first_last) write<0>(its, at, count);
     if (fills[1]) write<1>(its, at, count);
     if (first_last) write<0>(its, at, count);
@@ -172,7 +178,7 @@ struct Backward {
     return sum;
   }
 
-  /// One sum for each element, where runs repeat it. With `all`, the other gradient of each run follows its sum.
+  /// One sum for each element, where runs repeat it. With `all`, the other gradient follows the sum of each run.
   template <int of>
   void sum_runs(bool all) const {
     const AllAxes& kept = split[of].kept;
@@ -180,16 +186,17 @@ struct Backward {
     const std::int64_t elements = places_along(kept), runs = places_along(repeats);
     pool.split(args.dy.shape.n * elements, 1, [&](std::int64_t from, std::int64_t to) {
       for (std::int64_t n = from / elements, k = from - n * elements; from < to; ++n, k = 0) {
-        const Image<T> its(args, n);
+        Image<T> its(args, n, adds, axes.back().extent);
         for (; k < elements && from < to; ++k, ++from) {
           const BinarySteps at = place_at(kept, k);
-          if (its.dx[of] != nullptr) {
-            double sum = 0;
-            for (std::int64_t i = 0; i < runs; ++i) sum += sum_of_run<of>(its, plus(at, place_at(repeats, i)));
-            T& dx = its.dx[of][at[of]];
-            dx = adds[of] ? dx + static_cast<T>(sum) : static_cast<T>(sum);
+          double sum = 0;
+          for (std::int64_t i = 0; i < runs; ++i) {
+            const BinarySteps here = plus(at, place_at(repeats, i));
+            sum += sum_of_run<of>(its, here);
+            if (all) write_all(its, here, axes.back().extent);
           }
-          if (all) write_all(its, at, axes.back().extent);
+          T& dx = image<T>(args.dx[of], n)[at[of]];
+          dx = adds[of] ? dx + static_cast<T>(sum) : static_cast<T>(sum);
         }
       }
     });
@@ -197,7 +204,7 @@ struct Backward {
 
   /// Sums side by side, where a run has neighbouring elements of the operand.
   template <int of>
-  void sum_columns() const {
+  void sum_columns(bool all) const {
     const AllAxes& repeats = split[of].repeats;
     const BinaryAxis run = split[of].kept.back();
     const auto kept = std::span(split[of].kept).first(split[of].kept.size() - 1);
@@ -205,7 +212,7 @@ struct Backward {
     const std::int64_t parts = divide_up(run.extent, sums_at_once), of_image = runs * parts;
     pool.split(args.dy.shape.n * of_image, 1, [&](std::int64_t from, std::int64_t to) {
       for (std::int64_t i = from; i < to; ++i) {
-        const Image<T> its(args, i / of_image);
+        Image<T> its(args, i / of_image, adds, run.extent);
         const std::int64_t first = i % parts * sums_at_once, count = std::min(sums_at_once, run.extent - first);
         const BinarySteps at = plus(place_at(kept, i % of_image / parts), run.steps, first);
         double sums[sums_at_once] = {};
@@ -216,28 +223,28 @@ struct Backward {
               return static_cast<double>(gradient<function, of, T>(dy[j], a, b, j));
             });
           });
+          if (all) write_all(its, here, count);
         }
-        put_each(its.dx[of] + at[of], count, adds[of], [&](std::int64_t j) { return static_cast<T>(sums[j]); });
+        put_each(image<T>(args.dx[of], its.n) + at[of], count, adds[of],
+                 [&](std::int64_t j) { return static_cast<T>(sums[j]); });
       }
     });
   }
 
+  /// The sums of an operand that repeats, and in the same pass the gradient of one that does not. False: no sums.
   template <int of>
-  void sum() const {
-    if (!wanted(args, of) || fills[of]) return;
-    axes.back().steps[of] == 0 ? sum_runs<of>(false) : sum_columns<of>();
+  bool sum() const {
+    if (!wanted(args, of) || fills[of]) return false;
+    const bool all = fills[1 - of];
+    axes.back().steps[of] == 0 ? sum_runs<of>(all) : sum_columns<of>(all);
+    return true;
   }
 
   void run() const {
-    // One operand is, for example, a factor for each plane: both gradients are computed in one pass.
-    const bool runs_alone = axes.size() == 1 || (axes.size() == 2 && axes[0].steps[0] != 0 && axes[0].steps[1] != 0);
-    if (runs_alone && axes.back().steps[0] == 0) return sum_runs<0>(true);
-    if (runs_alone && axes.back().steps[1] == 0) return sum_runs<1>(true);
-    sum<0>();
-    sum<1>();
-    if (fills[0] || fills[1])
-      split_runs<T>(pool, args.dy.shape, args, axes,
-                    [&](const Image<T>& its, const BinarySteps& at, std::int64_t count) { write_all(its, at, count); });
+    const bool sums_a = sum<0>(), sums_b = sum<1>();
+    if (sums_a || sums_b || (!fills[0] && !fills[1])) return;
+    split_runs<T>(pool, args.dy.shape, args, axes, adds,
+                  [&](Image<T>& its, const BinarySteps& at, std::int64_t count) { write_all(its, at, count); });
   }
 };
 

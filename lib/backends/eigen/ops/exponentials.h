@@ -3,7 +3,7 @@
 
 #include <Eigen/Core>
 
-#include "lib/backends/eigen/runtime/elements.h"
+#include "lib/backends/eigen/half/elements.h"
 
 namespace lamina::eigen {
 
@@ -13,11 +13,18 @@ constexpr std::int64_t chunk = 64;  // elements
 template <class T>
 using Chunk = Eigen::Array<T, chunk, 1>;
 
-/// Up to a chunk of elements; the rest is 0.
+/// Loads up to a chunk of elements, and 0 for the rest; or stores some.
 template <class T>
 void load(const T* from, std::int64_t count, Chunk<T>& to) {
   to.setZero();
   std::copy_n(from, count, to.data());
+}
+template <class T>
+void store(const Chunk<T>& from, std::int64_t count, T* to) {
+  if (count == chunk)
+    Eigen::Map<Chunk<T>>{to} = from;
+  else
+    std::copy_n(from.data(), count, to);
 }
 
 /// The largest of adjacent elements.

@@ -65,7 +65,7 @@ void forward_of_pixels(ThreadPool& pool, const Args& args, double epsilon) {
       inverse[i] = static_cast<T>(statistics.inverse_deviation);
       if (args.saved != nullptr) pixels.saved(args, shape)[i] = statistics;
     }
-    Output<T> y(args.y, is_large<T>(args.y) && !same_place(args.y, args.x[0]));
+    Output<T> y(args.y, false, {&args.x[0]});
     for (std::int64_t c = 0; c < shape.c; ++c) {
       const T* const x = pixels.row(args.x[0], c, room);
       const T scale = static_cast<T>(number_of<T>(args, 0, c)), shift = static_cast<T>(number_of<T>(args, 1, c));
@@ -124,8 +124,7 @@ void backward_of_pixels(ThreadPool& pool, const Args& args, bool adds_dx, bool a
       slope[i] = static_cast<T>(-inverse[i] * inverse[i] * products[i] / shape.c);
       offset[i] = static_cast<T>(-inverse[i] * sum[i] / shape.c);
     }
-    Output<T> dx(args.dx[0], is_large<T>(args.dy) && !adds_dx && !same_place(args.dx[0], args.dy) &&
-                                 !same_place(args.dx[0], args.x[0]));
+    Output<T> dx(args.dx[0], adds_dx, {&args.dy, &args.x[0]});
     for (std::int64_t c = 0; c < shape.c; ++c) {
       const T *const x = pixels.row(args.x[0], c, x_room), *const dy = pixels.row(args.dy, c, dy_room);
       const T scale = static_cast<T>(number_of<T>(args, 0, c));

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "lib/backends/eigen/runtime/elements.h"
+#include "lib/backends/eigen/half/elements.h"
 #include "lib/core/units/reorder.h"
 
 namespace lamina::eigen {
@@ -31,71 +31,103 @@ void put_apart(T* to, std::int64_t to_step, const T* from, std::int64_t from_ste
   });
 }
 
-/// Calls work(image, element of the part, element of the whole, elements) for the runs of elements of the part in each
-/// image, `box.axes[2].step` apart in the whole.
+/// Calls work(outer, middle, column, count) for the pieces of rows that `count` elements of an image from `first` on
+/// consist of. `outer` and `middle` are the row's places along these axes.
 template <class Work>
-void for_each_run(ThreadPool& pool, const Box& box, std::int64_t images, Work&& work) {
-  const auto& [outer, middle, inner] = box.axes;
-  const std::int64_t rows = outer.part * middle.part, size = rows * inner.part;
-  pool.split(images * size, grain, [&](std::int64_t from, std::int64_t to) {
-    while (from < to) {
-      const std::int64_t n = from / size, part = from % size, row = part / inner.part, i = part % inner.part;
-      const std::int64_t whole = box.offset() + row / middle.part * box.apart(0) + row % middle.part * box.apart(1);
-      const std::int64_t count = std::min(inner.part - i, to - from);
-      work(n, part, whole + i * inner.step, count);
-      from += count;
-    }
-  });
+void for_each_piece(std::int64_t middles, std::int64_t columns, std::int64_t first, std::int64_t count, Work&& work) {
+  const std::int64_t row = first / columns;
+  for (std::int64_t o = row / middles, m = row % middles, column = first % columns; count > 0; ++m, column = 0) {
+    if (m == middles) m = 0, ++o;
+    const std::int64_t some = std::min(columns - column, count);
+    work(o, m, column, some);
+    count -= some;
+  }
 }
 
-/// part = the box of whole or, with `scatters`, the box of whole = part. With `adds`, += in place of =.
+/// Whether the part lies at its box of the whole.
 template <class T>
-void copy_box(ThreadPool& pool, const Tensor& whole, const Box& box, const Tensor& part, bool scatters, bool adds) {
-  const bool is_there = image<T>(whole, 0) + box.offset() == part.as<T>() && whole.pitch == part.pitch;
-  if (box.is_run() && is_there && !adds) return;
-  const std::int64_t step = box.axes[2].step;
-  for_each_run(pool, box, part.shape.n, [&](std::int64_t n, std::int64_t i, std::int64_t at, std::int64_t count) {
-    T *const of_part = image<T>(part, n) + i, *const of_whole = image<T>(whole, n) + at;
-    scatters ? put_apart(of_whole, step, of_part, 1, count, adds) : put_apart(of_part, 1, of_whole, step, count, adds);
+bool is_there(const Tensor& part, const Box& box, const Tensor& whole) {
+  return image<T>(whole, 0) + box.offset() == part.as<T>() && whole.pitch == part.pitch;
+}
+
+/// part = the box of whole, or +=.
+template <class T>
+void gather_from(ThreadPool& pool, const Tensor& whole, const Box& box, const Tensor& part, bool adds) {
+  if (box.is_run() && is_there<T>(part, box, whole) && !adds) return;
+  const auto& [outer, middle, inner] = box.axes;
+  split_images(pool, part.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
+    const T* const x = image<const T>(whole, n) + box.offset();
+    Output<T> y(part, adds, {});
+    write_chunks(y, n * part.pitch + first, last - first, adds, [&](T* to, std::int64_t i, std::int64_t some) {
+      for_each_piece(middle.part, inner.part, first + i, some,
+                     [&](std::int64_t o, std::int64_t m, std::int64_t column, std::int64_t count) {
+                       const T* const from = x + o * box.apart(0) + m * box.apart(1) + column * inner.step;
+                       put_apart(to, 1, from, inner.step, count, adds);
+                       to += count;
+                     });
+    });
   });
 }
 
-/// Whether an axis of the part has this element of the whole.
-bool holds(const Box::Along& its, std::int64_t element) {
-  const std::int64_t at = element - its.first;
-  return at >= 0 && at < its.part * its.step && at % its.step == 0;
+/// The box of whole = part, or +=.
+template <class T>
+void scatter_to(ThreadPool& pool, const Tensor& part, const Box& box, const Tensor& whole, bool adds) {
+  if (box.is_run() && is_there<T>(part, box, whole) && !adds) return;
+  const auto& [outer, middle, inner] = box.axes;
+  split_images(pool, part.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
+    const T* x = image<const T>(part, n) + first;
+    Output<T> y(whole, adds, {}, inner.part);
+    for_each_piece(middle.part, inner.part, first, last - first,
+                   [&](std::int64_t o, std::int64_t m, std::int64_t column, std::int64_t count) {
+                     const std::int64_t at =
+                         n * whole.pitch + box.offset() + o * box.apart(0) + m * box.apart(1) + column * inner.step;
+                     if (inner.step == 1)
+                       write_each(y, at, count, adds, [x](std::int64_t k) { return x[k]; });
+                     else
+                       put_apart(whole.as<T>() + at, inner.step, x, 1, count, adds);
+                     x += count;
+                   });
+  });
+}
+
+/// The element of the part at an element of the whole, along an axis; -1: none.
+std::int64_t element_at(const Box::Along& its, std::int64_t element) {
+  const std::int64_t at = element - its.first, i = its.step == 1 ? at : at / its.step;
+  return at >= 0 && i < its.part && i * its.step == at ? i : -1;
+}
+
+/// Elements of a row of the whole from `first` on: those of the part, of which `x` is the row, else `value`.
+template <class T>
+void scatter_in_row(T* y, const T* x, const Box::Along& its, std::int64_t first, std::int64_t count, T value) {
+  const auto reached = [&](std::int64_t w) {  // elements of the part's row that lie before w
+    const std::int64_t at = w - its.first;
+    return std::clamp<std::int64_t>(its.step == 1 ? at : divide_up(at, its.step), 0, its.part);
+  };
+  const std::int64_t i = reached(first), some = reached(first + count) - i;
+  T* const begin = y + (some == 0 ? count : its.first + i * its.step - first);
+  std::fill(y, its.step > 1 ? y + count : begin, value);
+  if (its.step == 1) std::fill(begin + some, y + count, value);
+  if (some > 0 && begin != x + i) put_apart(begin, its.step, x + i, 1, some, false);
 }
 
 /// whole = part in the box, and `value` elsewhere.
 template <class T>
 void scatter_in(ThreadPool& pool, const Tensor& part, const Box& box, const Tensor& whole, T value) {
   const auto& [outer, middle, inner] = box.axes;
-  const std::int64_t size = whole.shape.image();
-  pool.split(whole.shape.n * size, grain, [&](std::int64_t from, std::int64_t to) {
-    while (from < to) {  // runs within a row of the whole
-      const std::int64_t n = from / size, row = from % size / inner.whole, first = from % inner.whole;
-      const std::int64_t last = std::min(inner.whole, first + to - from);
-      from += last - first;
-      T* const y = image<T>(whole, n) + row * inner.whole;
-      const std::int64_t o = row / middle.whole, m = row % middle.whole;
-      if (!holds(outer, o) || !holds(middle, m)) {
-        std::fill(y + first, y + last, value);
-        continue;
-      }
-      const std::int64_t place = (o - outer.first) / outer.step * middle.part + (m - middle.first) / middle.step;
-      const T* const x = image<const T>(part, n) + place * inner.part;
-      const auto reached = [&](std::int64_t w) {  // elements of the part's row that lie before w
-        return std::clamp<std::int64_t>(divide_up(w - inner.first, inner.step), 0, inner.part);
-      };
-      const std::int64_t i = reached(first), count = reached(last) - i, begin = inner.first + i * inner.step;
-      if (inner.step > 1 || count == 0) {
-        std::fill(y + first, y + last, value);
-      } else {
-        std::fill(y + first, y + begin, value);
-        std::fill(y + begin + count, y + last, value);
-      }
-      if (y + begin != x + i || inner.step > 1) put_apart(y + begin, inner.step, x + i, 1, count, false);
-    }
+  split_images(pool, whole.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
+    Output<T> y(whole, is_there<T>(part, box, whole), {});
+    write_chunks(y, n * whole.pitch + first, last - first, false, [&](T* to, std::int64_t i, std::int64_t some) {
+      for_each_piece(middle.whole, inner.whole, first + i, some,
+                     [&](std::int64_t row, std::int64_t its_middle, std::int64_t column, std::int64_t count) {
+                       const std::int64_t o = element_at(outer, row), m = element_at(middle, its_middle);
+                       if (o < 0 || m < 0)
+                         std::fill_n(to, count, value);
+                       else
+                         scatter_in_row(to, image<const T>(part, n) + (o * middle.part + m) * inner.part, inner, column,
+                                        count, value);
+                       to += count;
+                     });
+    });
   });
 }
 
@@ -169,16 +201,40 @@ void deinterleave(T* y, std::int64_t apart, const T* x, std::int64_t count) {
     for (int k = 0; k < K; ++k) y[i + k * apart] = Adds ? y[i + k * apart] + x[i * K + k] : x[i * K + k];
 }
 
-/// y[row y_apart + k] = x[row + k x_apart], or +=, for `rows` and for `columns` of k.
+/// Copies tiles to a room, and their rows from there by non-temporal stores.
 template <class T>
-void transpose(const MicroKernels<T>& kernels, T* y, std::int64_t y_apart, const T* x, std::int64_t x_apart,
-               std::int64_t rows, std::int64_t columns, bool adds) {
+void transpose_by_tiles(const MicroKernels<T>& kernels, Output<T>& output, std::int64_t at, std::int64_t y_apart,
+                        const T* x, std::int64_t x_apart, std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t deep = 64, wide = 128;
+  T room[deep * wide];
+  for (std::int64_t row = 0; row < rows; row += deep)
+    for (std::int64_t k = 0; k < columns; k += wide) {
+      const std::int64_t its_rows = std::min(deep, rows - row), its_columns = std::min(wide, columns - k);
+      kernels.transpose(room, wide, x + row + k * x_apart, x_apart, nullptr, 0, its_columns, its_rows);
+      for (std::int64_t i = 0; i < its_rows; ++i) {
+        output.begin(at + (row + i) * y_apart + k, its_columns, false);
+        output.finish(room + i * wide);
+      }
+    }
+}
+
+/// y[row y_apart + k] = x[row + k x_apart], or +=, for `rows` and for `columns` of k. `at`: the first element of y.
+template <class T>
+void transpose(const MicroKernels<T>& kernels, Output<T>& output, T* y, std::int64_t at, std::int64_t y_apart,
+               const T* x, std::int64_t x_apart, std::int64_t rows, std::int64_t columns, bool adds) {
+  y += at;
   with_flag(adds, [&](auto add) {
-    if (columns == 2 && y_apart == 2) return interleave<T, 2, add>(y, x, x_apart, rows);
-    if (columns == 4 && y_apart == 4) return interleave<T, 4, add>(y, x, x_apart, rows);
+    const auto interleaved = [&](auto by) {
+      write_chunks(output, at, rows * by, adds, [&](T* to, std::int64_t i, std::int64_t some) {
+        interleave<T, by, add>(to, x + i / by, x_apart, some / by);
+      });
+    };
+    if (columns == 2 && y_apart == 2) return interleaved(std::integral_constant<int, 2>());
+    if (columns == 4 && y_apart == 4) return interleaved(std::integral_constant<int, 4>());
     if (rows == 2 && x_apart == 2) return deinterleave<T, 2, add>(y, y_apart, x, columns);
     if (rows == 4 && x_apart == 4) return deinterleave<T, 4, add>(y, y_apart, x, columns);
-    if (!add) return kernels.transpose(y, y_apart, x, x_apart, nullptr, 0, columns, rows);
+    if (!add && output.in_place()) return kernels.transpose(y, y_apart, x, x_apart, nullptr, 0, columns, rows);
+    if (!add) return transpose_by_tiles(kernels, output, at, y_apart, x, x_apart, rows, columns);
     constexpr std::int64_t side = 16;
     for (std::int64_t c = 0; c < columns; c += side)
       for (std::int64_t row = 0; row < rows; ++row)
@@ -196,11 +252,13 @@ void reorder(const Context& context, const Tensor& from, const Tensor& to, const
   const bool runs = along.to == 1;
   const std::int64_t side = std::max<std::int64_t>(64, grain / across.extent);
   const std::int64_t tiles = runs ? 1 : divide_up(along.extent, side);
+  const std::int64_t run = runs || along.to > across.extent ? across.extent : elements_of_room;
   const std::int64_t size = runs ? across.extent : across.extent * std::min(side, along.extent);
   const std::int64_t places = to.shape.image() / across.extent / (runs ? 1 : along.extent);
   const auto& kernels = context.set.kernels<T>();
   context.pool.split(to.shape.n * places * tiles, std::max<std::int64_t>(1, grain / size),
                      [&](std::int64_t i, std::int64_t end) {
+                       Output<T> output(to, adds, {}, run);
                        for (; i < end; ++i) {
                          const std::int64_t first = i % tiles * side, n = i / tiles / places;
                          std::int64_t place = i / tiles % places, source = first, target = first * along.to;
@@ -211,10 +269,12 @@ void reorder(const Context& context, const Tensor& from, const Tensor& to, const
                            place /= axis->extent;
                          }
                          const T* const x = image<const T>(from, n) + source;
-                         T* const y = image<T>(to, n) + target;
-                         runs ? put(y, x, across.extent, adds)
-                              : transpose(kernels, y, along.to, x, across.from, std::min(side, along.extent - first),
-                                          across.extent, adds);
+                         const std::int64_t at = n * to.pitch + target;
+                         if (runs)
+                           write_each(output, at, across.extent, adds, [x](std::int64_t k) { return x[k]; });
+                         else
+                           transpose(kernels, output, to.as<T>(), at, along.to, x, across.from,
+                                     std::min(side, along.extent - first), across.extent, adds);
                        }
                      });
 }
@@ -233,7 +293,7 @@ Lowered lower(const Pad& op, const Spec& spec, const Choice&, const Context& con
         },
         [&pool = context.pool, op, box, adds = adds_dx(spec, 0)](const Args& args) {
           if (!wanted(args, 0)) return;
-          op.by == PadBy::value ? copy_box<T>(pool, args.dy, box, args.dx[0], false, adds)
+          op.by == PadBy::value ? gather_from<T>(pool, args.dy, box, args.dx[0], adds)
                                 : unpad_by_cells<T>(pool, args, op, adds);
         });
   });
@@ -246,12 +306,11 @@ Lowered lower(const Slice& op, const Spec& spec, const Choice&, const Context& c
     add_steps(
         unit, spec,
         [&pool = context.pool, box = box_of(op, spec.x[0].shape)](const Args& args) {
-          copy_box<T>(pool, args.x[0], box, args.y, false, false);
+          gather_from<T>(pool, args.x[0], box, args.y, false);
         },
         [&pool = context.pool, box = box_of(op, spec.x[0].shape), adds = adds_dx(spec, 0)](const Args& args) {
           if (!wanted(args, 0)) return;
-          adds ? copy_box<T>(pool, args.dx[0], box, args.dy, true, true)
-               : scatter_in<T>(pool, args.dy, box, args.dx[0], 0);
+          adds ? scatter_to<T>(pool, args.dy, box, args.dx[0], true) : scatter_in<T>(pool, args.dy, box, args.dx[0], 0);
         });
   });
   return unit;
@@ -264,11 +323,11 @@ Lowered lower(const Concat& op, const Spec& spec, const Choice&, const Context& 
     add_steps(
         unit, spec,
         [&pool = context.pool, boxes](const Args& args) {
-          for (std::size_t i = 0; i < boxes.size(); ++i) copy_box<T>(pool, args.y, boxes[i], args.x[i], true, false);
+          for (std::size_t i = 0; i < boxes.size(); ++i) scatter_to<T>(pool, args.x[i], boxes[i], args.y, false);
         },
         [&pool = context.pool, boxes, spec](const Args& args) {
           for (std::size_t i = 0; i < boxes.size(); ++i)
-            if (wanted(args, i)) copy_box<T>(pool, args.dy, boxes[i], args.dx[i], false, adds_dx(spec, i));
+            if (wanted(args, i)) gather_from<T>(pool, args.dy, boxes[i], args.dx[i], adds_dx(spec, i));
         });
   });
   return unit;

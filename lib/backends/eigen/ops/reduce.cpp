@@ -3,9 +3,8 @@
 // in an order that does not depend on the number of threads. The places of maxima are saved.
 
 #include <algorithm>
-#include <limits>
 
-#include "lib/backends/eigen/runtime/elements.h"
+#include "lib/backends/eigen/half/elements.h"
 #include "lib/core/units/along.h"
 
 namespace lamina::eigen {
@@ -53,25 +52,29 @@ void largest_of_strip(const T* x, const AxisCells& of, std::int64_t count, T* y,
 /// The place of the first largest of adjacent elements.
 template <class T>
 std::int64_t place_of_largest(const T* x, std::int64_t count) {
-  constexpr std::int64_t lanes = 16;
+  constexpr std::int64_t lanes = 32;  // fewer would be unrolled, and not vectorised
   T best[lanes];
   std::int32_t place[lanes] = {};
   std::fill_n(best, lanes, x[0]);
-  for (std::int64_t i = 0; i < count; i += lanes) {
-    const std::int64_t first = std::max<std::int64_t>(0, std::min(i, count - lanes));  // the last lanes may overlap
-    const std::int64_t some = std::min(lanes, count);
+  const auto take = [&](std::int64_t first, std::int64_t some) {
+    LAMINA_INDEPENDENT
     for (std::int64_t lane = 0; lane < some; ++lane) {
       const bool wins = is_larger(x[first + lane], best[lane]);
       best[lane] = wins ? x[first + lane] : best[lane];
       place[lane] = wins ? static_cast<std::int32_t>(first + lane) : place[lane];
     }
-  }
-  T largest = best[0];
-  for (const T one : best) largest = is_larger(one, largest) ? one : largest;
-  std::int32_t least = std::numeric_limits<std::int32_t>::max();
-  for (std::int64_t lane = 0; lane < lanes; ++lane)
-    least = std::min(least, is_larger(largest, best[lane]) ? least : place[lane]);
-  return least;
+  };
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) take(i, lanes);
+  take(i, count - i);
+  for (std::int64_t half = lanes / 2; half > 0; half /= 2)
+    for (std::int64_t lane = 0; lane < half; ++lane) {
+      const T a = best[lane], b = best[lane + half];
+      const bool wins = is_larger(b, a) || (!is_larger(a, b) && place[lane + half] < place[lane]);
+      best[lane] = wins ? b : a;
+      place[lane] = wins ? place[lane + half] : place[lane];
+    }
+  return place[0];
 }
 
 /// One element of y, from adjacent cells of x. `repeat`: elements of x from one repeat to the next.
@@ -130,26 +133,23 @@ void backward(ThreadPool& pool, const Args& args, const AxisCells& of, bool larg
   const auto* const saved = static_cast<const std::int32_t*>(args.saved);
   pool.split(args.dy.shape.n * in_image, std::max<std::int64_t>(1, least_share / size),
              [&](std::int64_t from, std::int64_t to) {
+               Output<T> dx(args.dx[0], adds, {}, size);
                for (std::int64_t row = from; row < to; ++row) {
                  const std::int64_t n = row / in_image, at = row % in_image, outer = at / rows % of.outer;
                  const std::int64_t place = at / rows / of.outer * cells + at % rows;  // of the row's first element
                  const T* const dy = image<const T>(args.dy, n) + outer * of.inner;
                  const std::int32_t* const winner = largest ? saved + n * image_of_y + outer * of.inner : nullptr;
-                 T* const dx = image<T>(args.dx[0], n) + at * size;
-                 with_flag(adds, [&](auto add) {
-                   const auto put_each = [&](const auto& value) {
-                     LAMINA_INDEPENDENT
-                     for (std::int64_t i = 0; i < size; ++i) dx[i] = add ? dx[i] + value(i) : value(i);
-                   };
-                   if (in_row && largest)
-                     put_each([&](std::int64_t i) { return place + i == winner[0] ? dy[0] : T(0); });
-                   else if (in_row)
-                     put_each([share = dy[0] / divisor](std::int64_t) { return share; });
-                   else if (largest)
-                     put_each([&](std::int64_t i) { return place == winner[i] ? dy[i] : T(0); });
-                   else
-                     put_each([&](std::int64_t i) { return dy[i] / divisor; });
-                 });
+                 const auto put_each = [&](const auto& value) {
+                   write_each(dx, n * args.dx[0].pitch + at * size, size, adds, value);
+                 };
+                 if (in_row && largest)
+                   put_each([i0 = winner[0] - place, d = dy[0]](std::int64_t i) { return i == i0 ? d : T(0); });
+                 else if (in_row)
+                   put_each([share = dy[0] / divisor](std::int64_t) { return share; });
+                 else if (largest)
+                   put_each([=](std::int64_t i) { return place == winner[i] ? dy[i] : T(0); });
+                 else
+                   put_each([=](std::int64_t i) { return dy[i] / divisor; });
                }
              });
 }

@@ -95,6 +95,7 @@ template <class Function>
 void with_taps(std::int64_t taps, Function&& function) {
   if (taps == 1) return function(std::integral_constant<int, 1>());
   if (taps == 2) return function(std::integral_constant<int, 2>());
+  if (taps == 3) return function(std::integral_constant<int, 3>());
   if (taps == 4) return function(std::integral_constant<int, 4>());
   function(std::integral_constant<int, 0>());
 }
@@ -184,19 +185,20 @@ struct Plane {
   /// Whether columns are made before rows are summed. The order is the one that makes columns of fewer rows.
   bool columns_first() const { return rows.source <= rows.size(); }
 
-  /// Elements of the buffer of a thread: rows on their way, and one for non-temporal stores.
+  /// Elements of the buffer of a thread: rows on their way, and those for non-temporal stores.
   std::int64_t buffered() const {
-    return lines(columns_first() ? rows.taps * columns.size() : columns.source) + lines(columns.size());
+    return lines(columns_first() ? rows.taps * columns.size() : columns.source) + stored();
   }
+  std::int64_t stored() const { return lines(std::max<std::int64_t>(1024, columns.size())); }
   static std::int64_t lines(std::int64_t count) { return round_up(count, line_bytes / std::int64_t{sizeof(T)}); }
 
   void make(const T* from, T* to, T* buffer, bool adds, bool non_temporal) const {
     const std::int64_t width = columns.source, size = columns.size(), taps = rows.taps;
-    T* const stored = buffer + buffered() - lines(size);
+    T* const stored_rows = buffer + buffered() - stored();
     std::int64_t made = 0;  // rows of the source below it are in the buffer, as far as they are still needed
-    for (std::int64_t i = 0; i < rows.size(); ++i, to += size) {
+    for (std::int64_t i = 0, kept = 0; i < rows.size(); ++i) {
       const std::int64_t first = rows.from(i);
-      T* const row = non_temporal ? stored : to;
+      T* const row = non_temporal ? stored_rows + kept : to + i * size;
       if (columns_first()) {
         for (made = std::max(made, first); made < first + taps; ++made)
           resize_row(columns, repeats, from + made * width, buffer + made % taps * size, false);
@@ -207,7 +209,10 @@ struct Plane {
             rows, i, [&](std::int64_t k) { return from + (first + k) * width; }, buffer, width, false);
         resize_row(columns, repeats, buffer, row, adds);
       }
-      if (non_temporal) copy_non_temporal(to, stored, size);
+      kept += size;
+      if (!non_temporal || (kept + size <= stored() && i + 1 < rows.size())) continue;
+      copy_non_temporal(to + (i + 1) * size - kept, stored_rows, kept);
+      kept = 0;
     }
   }
 

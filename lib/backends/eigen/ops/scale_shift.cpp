@@ -1,7 +1,7 @@
 // ScaleShift, and PRelu, which scales elements that are not above 0. There is a scale (and a shift) for each channel,
 // or one for all.
 
-#include "lib/backends/eigen/runtime/elements.h"
+#include "lib/backends/eigen/half/elements.h"
 #include "lib/backends/eigen/runtime/lanes.h"
 
 namespace lamina::eigen {
@@ -10,20 +10,15 @@ namespace {
 /// to = value(i), or to += value(i), for each element i of an image, where value = of(image, run): a run of elements
 /// has one scale and one shift.
 template <class T, class Of>
-void put_runs(ThreadPool& pool, const Tensor& to, std::int64_t run, bool adds, const Of& of) {
-  with_flag(adds, [&](auto add) {
-    split_images(pool, to.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
-      for (std::int64_t at = first, end = 0; at < last; at = end) {
-        end = std::min(last, (at / run + 1) * run);
-        T* const y = image<T>(to, n);
-        const auto value = of(n, at / run);
-        LAMINA_INDEPENDENT
-        for (std::int64_t i = at; i < end; ++i) {
-          const T its = value(i);
-          y[i] = add ? y[i] + its : its;
-        }
-      }
-    });
+void put_runs(ThreadPool& pool, const Tensor& to, std::initializer_list<const Tensor*> reads, std::int64_t run,
+              bool adds, const Of& of) {
+  split_images(pool, to.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
+    Output<T> y(to, adds, reads, run);
+    for (std::int64_t at = first, end = 0; at < last; at = end) {
+      end = std::min(last, (at / run + 1) * run);
+      write_each(y, n * to.pitch + at, end - at, adds,
+                 [at, value = of(n, at / run)](std::int64_t i) { return value(at + i); });
+    }
   });
 }
 
@@ -31,7 +26,7 @@ void put_runs(ThreadPool& pool, const Tensor& to, std::int64_t run, bool adds, c
 template <class T>
 void put_scaled(ThreadPool& pool, const Tensor& to, const Tensor& from, const T* scales, const T* shifts,
                 std::int64_t run, bool adds) {
-  put_runs<T>(pool, to, run, adds, [&](std::int64_t n, std::int64_t k) {
+  put_runs<T>(pool, to, {&from}, run, adds, [&](std::int64_t n, std::int64_t k) {
     return [x = image<const T>(from, n), scale = scales[k],
             shift = shifts == nullptr ? T(0) : shifts[k]](std::int64_t i) { return multiply_add(scale, x[i], shift); };
   });
@@ -41,7 +36,7 @@ void put_scaled(ThreadPool& pool, const Tensor& to, const Tensor& from, const T*
 template <class T>
 void put_rectified(ThreadPool& pool, const Tensor& to, const Tensor& from, const Tensor& x, const T* scales,
                    std::int64_t run, bool adds) {
-  put_runs<T>(pool, to, run, adds, [&](std::int64_t n, std::int64_t k) {
+  put_runs<T>(pool, to, {&from, &x}, run, adds, [&](std::int64_t n, std::int64_t k) {
     return [value = image<const T>(from, n), of = image<const T>(x, n), scale = scales[k]](std::int64_t i) {
       return of[i] > 0 ? value[i] : scale * value[i];
     };

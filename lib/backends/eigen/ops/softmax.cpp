@@ -10,45 +10,57 @@ namespace {
 constexpr std::int64_t strip = 4 * chunk;  // places that are adjacent in memory
 
 template <class T>
-void forward_vector(const T* x, T* y, std::int64_t cells, bool log) {
+void forward_vector(const T* x, Output<T>& output, T* y, std::int64_t first, std::int64_t cells, bool log) {
+  Room<T> room;
+  T* const exponentials_of_x = cells <= elements_of_room ? room.elements : y + first;
   const T largest = largest_element(x, cells);
   Chunk<T> part, sums = Chunk<T>::Zero();
   for (std::int64_t c = 0; c < cells; c += chunk) {
     const std::int64_t count = std::min(chunk, cells - c);
     exponentials(x + c, largest, count, part);
     sums += part;
-    if (!log) std::copy_n(part.data(), count, y + c);
+    if (!log) store(part, count, exponentials_of_x + c);
   }
-  const T sum = log ? std::log(sums.sum()) : sums.sum();
-  LAMINA_INDEPENDENT
-  for (std::int64_t c = 0; c < cells; ++c) y[c] = log ? x[c] - largest - sum : y[c] / sum;
+  const T sum = log ? std::log(sums.sum()) : 1 / sums.sum();
+  if (log) return write_each(output, first, cells, false, [=](std::int64_t c) { return x[c] - largest - sum; });
+  write_each(output, first, cells, false, [=](std::int64_t c) { return exponentials_of_x[c] * sum; });
 }
 
 template <class T>
-void forward_strip(const T* x, T* y, const AxisCells& of, std::int64_t places, bool log) {
+void forward_strip(const T* x, Output<T>& output, T* y, std::int64_t first, const AxisCells& of, std::int64_t places,
+                   bool log) {
   const std::int64_t apart = of.inner;
   const std::int64_t whole = round_up(places, chunk);
+  y += first;
   T largest[strip], sums[strip];
   std::fill_n(sums, whole, T(0));
   std::fill(std::copy_n(x, places, largest), largest + whole, T(0));
-  for (std::int64_t c = 1; c < of.cells; ++c) take_larger(largest, x + c * apart, places);
-  for (std::int64_t c = 0; c < of.cells; ++c)
+  for (std::int64_t c = 1; c < of.cells; ++c) {
+    prefetch(x + (c + 2) * apart, places);  // may be out of bounds
+    take_larger(largest, x + c * apart, places);
+  }
+  for (std::int64_t c = 0; c < of.cells; ++c) {
+    if (!log) prefetch<true>(y + (c + 2) * apart, places);
     for (std::int64_t i = 0; i < places; i += chunk) {
       const std::int64_t at = c * apart + i, count = std::min(chunk, places - i);
       Chunk<T> part;
       exponentials(x + at, Eigen::Map<const Chunk<T>>(largest + i), count, part);
       Eigen::Map<Chunk<T>>(sums + i) += part;
-      if (!log) std::copy_n(part.data(), count, y + at);
+      if (!log) store(part, count, y + at);
     }
-  for (std::int64_t i = 0; log && i < places; i += chunk) {
+  }
+  for (std::int64_t i = 0; i < places; i += chunk) {
     Eigen::Map<Chunk<T>> part(sums + i);
-    part = part.log();
+    log ? part = part.log() : part = part.inverse();
   }
   for (std::int64_t c = 0; c < of.cells; ++c) {
     const T* const from = x + c * apart;
     T* const to = y + c * apart;
+    if (log)
+      write_each(output, first + c * apart, places, false,
+                 [=, &largest, &sums](std::int64_t i) { return from[i] - largest[i] - sums[i]; });
     LAMINA_INDEPENDENT
-    for (std::int64_t i = 0; i < places; ++i) to[i] = log ? from[i] - largest[i] - sums[i] : to[i] / sums[i];
+    for (std::int64_t i = 0; !log && i < places; ++i) to[i] *= sums[i];
   }
 }
 
@@ -67,11 +79,19 @@ void split_places(ThreadPool& pool, const Shape& shape, const AxisCells& of, Wor
 
 template <class T>
 void forward(ThreadPool& pool, const Args& args, const AxisCells& of, bool log) {
+  if (of.inner == 1)
+    return pool.split(std::int64_t{args.y.shape.n} * of.outer, std::max<std::int64_t>(1, 4096 / of.cells),
+                      [&](std::int64_t i, std::int64_t end) {
+                        Output<T> y(args.y, !log && of.cells > elements_of_room, {&args.x[0]}, of.cells);
+                        for (; i < end; ++i) {
+                          const std::int64_t n = i / of.outer, first = i % of.outer * of.cells;
+                          forward_vector(image<const T>(args.x[0], n) + first, y, args.y.as<T>(),
+                                         n * args.y.pitch + first, of.cells, log);
+                        }
+                      });
   split_places(pool, args.y.shape, of, [&](std::int64_t n, std::int64_t first, std::int64_t places) {
-    const T* x = image<const T>(args.x[0], n) + first;
-    T* y = image<T>(args.y, n) + first;
-    if (of.inner == 1) return forward_vector(x, y, of.cells, log);
-    forward_strip(x, y, of, places, log);
+    Output<T> y(args.y, !log, {&args.x[0]}, of.inner);
+    forward_strip(image<const T>(args.x[0], n) + first, y, args.y.as<T>(), n * args.y.pitch + first, of, places, log);
   });
 }
 

@@ -189,15 +189,22 @@ Lowered lower_function(const Spec& spec, const Context& context) {
     const auto function = activation<T>(spec.op, context.set);
     const auto forward = [&pool, function](const Args& args) {
       split_images(pool, args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
-        function->forward(image<T>(args.y, n) + first, image<const T>(args.x[0], n) + first, last - first);
+        const T* const x = image<const T>(args.x[0], n) + first;
+        Output<T> y(args.y, false, {&args.x[0]});
+        write_chunks(y, n * args.y.pitch + first, last - first, false,
+                     [&](T* to, std::int64_t i, std::int64_t some) { function->forward(to, x + i, some); });
       });
     };
     const bool reads_x = unit.backward_reads_x[0], adds = adds_dx(spec, 0);
     add_steps(unit, spec, forward, [&pool, function, reads_x, adds](const Args& args) {
       if (!wanted(args, 0)) return;
       split_images(pool, args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
-        const T* const v = image<const T>(reads_x ? args.x[0] : args.y, n) + first;
-        function->gradient(image<T>(args.dx[0], n) + first, v, image<const T>(args.dy, n) + first, last - first, adds);
+        const Tensor& its = reads_x ? args.x[0] : args.y;
+        const T *const v = image<const T>(its, n) + first, *const dy = image<const T>(args.dy, n) + first;
+        Output<T> dx(args.dx[0], adds, {&args.dy, &its});
+        write_chunks(
+            dx, n * args.dx[0].pitch + first, last - first, adds,
+            [&](T* to, std::int64_t i, std::int64_t some) { function->gradient(to, v + i, dy + i, some, adds); });
       });
     });
   });
