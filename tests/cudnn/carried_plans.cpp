@@ -11,6 +11,7 @@
 
 #include "lamina/device.h"
 #include "lamina/error.h"
+#include "lib/backends/cudnn/graph/operations.h"
 #include "lib/backends/cudnn/graph/unit_engines.h"
 #include "tests/io/files.h"
 
@@ -33,12 +34,14 @@ std::size_t bytes_of(int type, const std::vector<std::int64_t>& size, const std:
 
 /// Runs a plan of the graph with this line.
 void run(cudnn::Session& session, const Target& target, const std::string& graph, const std::string& text) {
-  Descriptor plan = load_plan(session.api(), target, text);
-  const auto workspace_bytes = static_cast<std::size_t>(plan.int64(plan_workspace_bytes));
+  const auto built = std::make_shared<BuiltPlan>();
+  built->plan = make(target, {execution_plan, {{plan_json, text}}});
+  built->workspace_bytes = static_cast<std::size_t>(built->plan->int64(plan_workspace_bytes));
+  built->handle = target.handle();
   Device& device = session.machine().device();
   static const float one = 1;
   std::map<std::int64_t, Buffer> stored;
-  std::vector<std::int64_t> ids;
+  std::vector<std::int64_t>& ids = built->tensors;
   // tensor(type, extents, strides, id, alignment, between two operations or by value)
   const std::regex pattern(R"(17\(901: (\d+), 902: ([\d ]+), 903: ([\d ]+), 906: (\d+), 900: \d+(, 90[78]: yes)?\))");
   for (std::sregex_iterator each(graph.begin(), graph.end(), pattern), end; each != end; ++each) {
@@ -49,12 +52,10 @@ void run(cudnn::Session& session, const Target& target, const std::string& graph
     const std::size_t bytes = bytes_of(std::stoi((*each)[1]), numbers((*each)[2]), numbers((*each)[3]));
     device.fill(stored.emplace(id, Buffer(device, bytes)).first->second.data(), 0, bytes);
   }
-  const Buffer workspace(device, std::max<std::size_t>(workspace_bytes, 1));
-  const auto engine =
-      std::make_shared<const EnginePlan>(EnginePlan{session, std::move(plan), std::move(ids), workspace_bytes});
+  const Buffer workspace(device, std::max<std::size_t>(built->workspace_bytes, 1));
   Args args;
   args.workspace = workspace.data();
-  engine_step({Pass::forward}, {"", engine}, {[&](std::int64_t id, const Args&, void*) -> const void* {
+  engine_step({Pass::forward}, {"", built}, {[&](std::int64_t id, const Args&, void*) -> const void* {
                 return stored.contains(id) ? stored.at(id).data() : static_cast<const void*>(&one);
               }})
       .kernel->run(args);

@@ -11,6 +11,7 @@
 #include "lib/backends/common/lowering.h"
 #include "lib/backends/common/unit_checks.h"
 #include "lib/backends/cudnn/conv/conv_algorithms.h"
+#include "lib/backends/cudnn/graph/operations.h"
 #include "lib/backends/gpu_ops/gpu_ops.h"
 #include "lib/core/device/math_environment.h"
 
@@ -200,7 +201,7 @@ bool CudnnBackend::takes_pitch(const Spec& spec) const {
 Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {
   check_enumerators(spec, choice);
   check_spec(spec, engines_ != nullptr);
-  if (!takes_pitch(spec) && !graph::is_dense(spec)) refuse(spec.op, "its tensors must be without gaps");
+  if (!takes_pitch(spec) && !is_dense(spec)) refuse(spec.op, "its tensors must be without gaps");
   if (!has_halves(spec)) return lower_in_one_type(spec, choice, *session_);
   check_math("cudnn: " + to_string(spec.op), half_type(spec), choice.math);
   check_version(spec, session_->api());

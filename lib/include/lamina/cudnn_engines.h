@@ -35,16 +35,15 @@ struct CudnnEngine {
   LAMINA_API bool has(std::string_view note) const;
   /// Whether it uses no tensor cores and does not round its inputs. PyTorch keeps these engines for f32 without TF32.
   bool strict() const { return !has("tensor_core") && !has("down_convert_inputs"); }
-  bool operator==(const CudnnEngine&) const = default;
 };
 
 /// The outcome of building an execution plan.
 struct CudnnPlan {
-  std::string refused{};             ///< reason why it does not finalise, in the library's words; empty: it does
-  std::int64_t workspace_bytes = 0;  ///< workspace of the plan; the configuration's may be an estimate
-  std::size_t bytes = 0;             ///< length of the serialised plan
-  bool from_folder = false;          ///< whether it was loaded, not made
-  std::string complaint{};           ///< error of the folder or its file; the plan was then made as without a folder
+  std::string refused{};            ///< reason why it does not finalise, in the library's words; empty: it does
+  std::size_t workspace_bytes = 0;  ///< workspace of the plan; the configuration's may be an estimate
+  std::size_t bytes = 0;            ///< length of the serialised plan
+  bool from_folder = false;         ///< whether it was loaded, not made
+  std::string complaint{};          ///< error of the folder or its file; the plan was then made as without a folder
 };
 
 /// The units that a plan would be made of if cuDNN's graphs did the work: batch norm with Add and ReLU, products and
@@ -89,8 +88,8 @@ class LAMINA_API CudnnEngines {
   /// Builds the plan of an engine with its knobs. Only its index and knobs are used, so it need not come from list().
   /// With a folder, a plan of the same key is loaded from there, and a new plan is kept there. The key is the version,
   /// the properties that a plan depends on, NVIDIA_TF32_OVERRIDE, the graph, the engine and its knobs. A file that is
-  /// damaged or of another key is replaced. Throws as list() does, LoadError before 9.11, and FileError for a folder
-  /// that is a file. A plan that does not finalise is an answer, not an error.
+  /// damaged or of another key is replaced. A plan that cannot be made is an answer, not an error. Throws what
+  /// cudnn_graph() throws, LoadError as list() does and before 9.11, and FileError for a folder that is a file.
   CudnnPlan build(const Spec&, Pass, const CudnnEngine&, const std::filesystem::path& folder = {}) const;
 
  private:

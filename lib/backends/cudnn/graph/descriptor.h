@@ -1,16 +1,52 @@
 #pragma once
-// Descriptors of cuDNN's graph API: objects of many kinds that have attributes and are finalized before use.
+// Descriptors of cuDNN's graph API: objects of many kinds that have attributes and are finalized before use. First as
+// data, which needs no library, then as the library's objects, which are told the device.
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <memory>
+#include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "lamina/error.h"
 #include "lib/backends/cudnn/library/call.h"
 #include "types.h"
 
 namespace lamina::cudnn::graph {
+
+struct Part;
+using PartRef = std::shared_ptr<const Part>;
+
+/// A descriptor before it is made: its attributes, in the order in which they are set. Parts may share parts.
+struct Part {
+  /// Numbers of a type, a text, or other parts. Fractions are whole numbers here, and handles are addresses.
+  struct Value {
+    Value(Type of, std::int64_t number) : type(of), numbers{number} {}
+    Value(std::int64_t number) : type(type_int64), numbers{number} {}                    // NOLINT: as they are
+    Value(std::vector<std::int64_t> all) : type(type_int64), numbers(std::move(all)) {}  // NOLINT
+    Value(Type of, std::vector<std::int64_t> all) : type(of), numbers(std::move(all)) {}
+    Value(PartRef part) : type(type_descriptor), parts{std::move(part)} {}  // NOLINT: an attribute is often a part
+    Value(std::vector<PartRef> all) : type(type_descriptor), parts(std::move(all)) {}  // NOLINT
+    Value(std::string all) : type(type_char), text(std::move(all)) {}                  // NOLINT
+    Type type;
+    std::vector<std::int64_t> numbers{};
+    std::vector<PartRef> parts{};
+    std::string text{};
+  };
+  Kind kind;
+  std::vector<std::pair<int, Value>> attributes;
+};
+using Attributes = std::vector<std::pair<int, Part::Value>>;
+
+inline PartRef part(Kind kind, Attributes attributes) {
+  return std::make_shared<const Part>(Part{kind, std::move(attributes)});
+}
+
+/// The part in one line. Two parts have the same line exactly if they are equal.
+std::string to_string(const Part&);
 
 /// A descriptor of one kind, destroyed with its owner. Every member throws like LAMINA_CUDNN if a call fails.
 class Descriptor : Owned<void, &Api::BackendCreateDescriptor, &Api::BackendDestroyDescriptor> {
@@ -18,11 +54,11 @@ class Descriptor : Owned<void, &Api::BackendCreateDescriptor, &Api::BackendDestr
   Descriptor(const Api& api, Kind kind) : Owned(api, "cudnnBackendCreateDescriptor", kind) {}
 
   void set(int attribute, Type, std::int64_t count, const void* elements);
-  void set(int attribute, std::span<const std::int64_t>);
   void set(int attribute, const std::vector<const Descriptor*>&);
 
   void finalize();
 
+  using Owned::api;
   void* object() const { return get(); }
   std::int64_t int64(Attribute) const;
   std::string text(Attribute) const;
@@ -34,5 +70,46 @@ class Descriptor : Owned<void, &Api::BackendCreateDescriptor, &Api::BackendDestr
  private:
   std::int64_t read(Attribute, Type, std::int64_t room, void* elements) const;
 };
+
+/// A library and a device, by its handle or its properties.
+class Target {
+ public:
+  /// Throws UsageError if the library rejects the text, LoadError if it is too old or lacks a part to read the text.
+  Target(const Api&, const std::string& json);
+  Target(const Api&, HandleObject*);
+
+  const Api& api() const { return api_; }
+  HandleObject* handle() const { return handle_; }  ///< null if the device is absent
+  /// The properties that a plan depends on; empty where the library does not tell a handle's, as before 9.8.
+  const std::string& properties() const { return properties_; }
+  /// Tells a descriptor the device, if its kind has an attribute for it. The library crashes on a plan without one.
+  void tell(Descriptor& to, Kind) const;
+
+ private:
+  const Api& api_;
+  HandleObject* handle_ = nullptr;
+  std::optional<Descriptor> made_;
+  std::string properties_;
+};
+
+/// Makes and finalizes the descriptor, and those that it is made of.
+Descriptor make(const Target&, const Part&);
+
+/// Throws LoadError for a cuDNN that is too old for an absent device: before 9.8 it does not answer about one, and
+/// before 9.11 it makes no plans for one. The constructor of a Target by properties demands the first.
+void check_version(const Api&, bool makes_plans);
+
+/// The result of `make`. If the library refuses it, there is none, and `why` has the reason.
+template <class Make>
+std::optional<std::invoke_result_t<Make>> attempt(const Make& make, std::string& why) {
+  try {
+    return make();
+  } catch (const DeviceError& error) {
+    why = error.what();
+  } catch (const Unsupported& error) {
+    why = error.what();
+  }
+  return std::nullopt;
+}
 
 }  // namespace lamina::cudnn::graph

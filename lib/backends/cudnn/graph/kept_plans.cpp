@@ -2,6 +2,7 @@
 
 #include "kept_plans.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <fstream>
@@ -72,19 +73,17 @@ void KeptPlans::keep(const std::string& key, const std::string& plan, std::strin
 }
 
 std::string plan_properties(const std::string& json) {
-  std::string text;
-  for (const char* name :
+  std::string plain, text;
+  std::ranges::copy_if(json, std::back_inserter(plain), [](unsigned char c) { return std::isspace(c) == 0; });
+  for (const std::string name :
        {"deviceVer", "driverVer", "multiProcessorCount", "warpSize", "maxThreadsPerBlock", "maxThreadsPerSM",
         "maxCtasPerSM", "regsPerBlock", "maxRegistersPerSM", "maxSharedMemoryPerBlock", "maxSharedMemoryPerBlockOptin",
         "reservedSharedMemoryPerBlock", "maxBlockSize", "maxGridSize"}) {
-    const std::size_t found = json.find('"' + std::string(name) + '"');
-    text += (text.empty() ? "" : ", ") + std::string(name) + " ";
-    if (found == json.npos) continue;
-    const std::size_t begin = json.find(':', found) + 1;
-    std::size_t end = json.find_first_of(",}", begin);
-    if (const std::size_t bracket = json.find('[', begin); bracket < end) end = json.find(']', bracket) + 1;
-    for (const char c : json.substr(begin, end - begin))
-      if (std::isspace(static_cast<unsigned char>(c)) == 0) text += c;
+    text += (text.empty() ? "" : ", ") + name + " ";
+    const std::size_t found = plain.find('"' + name + "\":"), begin = found + name.size() + 3;
+    if (found == plain.npos) continue;
+    const bool is_list = plain[begin] == '[';
+    text += plain.substr(begin, (is_list ? plain.find(']', begin) + 1 : plain.find_first_of(",}", begin)) - begin);
   }
   return text;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "lamina/cudnn_engines.h"
 #include "lamina/error.h"
 #include "lib/backends/common/conv_unit.h"
 #include "lib/backends/common/lowering.h"
@@ -15,15 +16,6 @@ namespace lamina::cudnn::graph {
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
-using Attributes = std::vector<std::pair<int, Part::Value>>;
-
-[[noreturn]] void refuse(const Spec& spec, const std::string& why) {
-  throw Unsupported("cudnn-graph: " + to_string(spec.op) + ": " + why);
-}
-
-PartRef part(Kind kind, Attributes attributes) {
-  return std::make_shared<const Part>(Part{kind, std::move(attributes)});
-}
 
 Part::Value type_of(DType dtype) { return {type_data_type, data_type_of(dtype)}; }
 const Part::Value in_f32{type_data_type, data_type::f32};
@@ -148,9 +140,9 @@ PartRef graph_of(const Relu&, const Spec& spec, Pass pass) {
 
 PartRef graph_of(const Add&, const Spec& spec, Pass pass) {
   const bool relu = ends_in_relu(spec);
-  if (pass != Pass::forward && !relu) refuse(spec, "its gradients are dy, so nothing runs");
+  if (pass != Pass::forward && !relu) refuse(spec.op, "its gradients are dy, so nothing runs");
   if (pass != Pass::forward) return graph_of(Relu{}, spec, pass);
-  if (spec.x.size() != 2) refuse(spec, "there is a graph for two inputs only");
+  if (spec.x.size() != 2) refuse(spec.op, "there is a graph for two inputs only");
   GraphBuilder builder(spec);
   const Shape& shape = spec.y.shape;
   builder.finish(builder.value(id_x, shape), shape, nullptr, builder.value(id_addend, shape), relu);
@@ -158,12 +150,12 @@ PartRef graph_of(const Add&, const Spec& spec, Pass pass) {
 }
 
 PartRef graph_of(const BatchNorm&, const Spec& spec, Pass pass) {
-  if (spec.mode == Mode::inference) refuse(spec, "in inference there is a graph only where it follows a convolution");
+  if (spec.mode == Mode::inference)
+    refuse(spec.op, "in inference there is a graph only where it follows a convolution");
   const auto [add, relu] = norm_tail(spec);
   const Shape& shape = spec.y.shape;
   GraphBuilder builder(spec);
   const auto channels = [&](std::int64_t id) { return builder.by_channel(id, shape.c); };
-  const auto number = [&](std::int64_t id) { return builder.number(id); };
   if (pass == Pass::forward) {
     const PartRef y = builder.between(add || relu ? not_stored : id_y, shape);
     builder.operation(operation_norm_forward, {{norm_forward_form, {type_norm_mode, batch_norm}},
@@ -173,8 +165,8 @@ PartRef graph_of(const BatchNorm&, const Spec& spec, Pass pass) {
                                                {norm_forward_inverse, channels(id_inverse_deviation)},
                                                {norm_forward_scale, channels(id_w)},
                                                {norm_forward_shift, channels(id_bias)},
-                                               {norm_forward_epsilon, number(id_epsilon)},
-                                               {norm_forward_momentum, number(id_momentum)},
+                                               {norm_forward_epsilon, builder.number(id_epsilon)},
+                                               {norm_forward_momentum, builder.number(id_momentum)},
                                                {norm_forward_old_mean, channels(id_old_mean)},
                                                {norm_forward_old_variance, channels(id_old_variance)},
                                                {norm_forward_new_mean, channels(id_new_mean)},
@@ -205,27 +197,21 @@ PartRef graph_of(const BatchNorm&, const Spec& spec, Pass pass) {
   return builder.graph();
 }
 
-/// Padding behind the image that the last window needs: more than `pad` where windows are rounded up.
-std::int64_t pad_behind(int extent, int window, int stride, int pad, int windows) {
-  return std::max(pad, (windows - 1) * stride + window - extent - pad);
-}
-
 /// In training, a max pool stores an index for each window: which of its values it took, as the library counts them.
 PartRef pool_graph(const Spec& spec, Pass pass, const Size& window, const Size& stride, const Size& pad, int mode) {
   const Shape &x = spec.x.at(0).shape, &y = spec.y.shape;
   const int padding = mode == resample_max ? padding_minus_infinity : padding_zero;
-  const PartRef form =
-      part(resample,
-           {{resample_form, {type_resample_mode, mode}},
-            {resample_compute_type, in_f32},
-            {resample_padding, {type_padding_mode, padding}},
-            {resample_spatial_dimensions, 2},
-            {resample_window, {type_fraction, both(window)}},
-            {resample_strides, {type_fraction, both(stride)}},
-            {resample_pre_paddings, {type_fraction, both(pad)}},
-            {resample_post_paddings,
-             {type_fraction,
-              {pad_behind(x.h, window.h, stride.h, pad.h, y.h), pad_behind(x.w, window.w, stride.w, pad.w, y.w)}}}});
+  const PartRef form = part(resample, {{resample_form, {type_resample_mode, mode}},
+                                       {resample_compute_type, in_f32},
+                                       {resample_padding, {type_padding_mode, padding}},
+                                       {resample_spatial_dimensions, 2},
+                                       {resample_window, {type_fraction, both(window)}},
+                                       {resample_strides, {type_fraction, both(stride)}},
+                                       {resample_pre_paddings, {type_fraction, both(pad)}},
+                                       {resample_post_paddings,
+                                        {type_fraction,
+                                         {covered(x.h, y.h, window.h, stride.h, pad.h) - x.h + pad.h,
+                                          covered(x.w, y.w, window.w, stride.w, pad.w) - x.w + pad.w}}}});
   GraphBuilder builder(spec);
   const PartRef index = builder.dense(id_index, y, {type_data_type, data_int8});
   const bool forward = pass == Pass::forward, maxima = mode == resample_max;
@@ -245,7 +231,7 @@ PartRef graph_of(const MaxPool& op, const Spec& spec, Pass pass) {
 
 PartRef graph_of(const AveragePool& op, const Spec& spec, Pass pass) {
   if (op.count_padding && op.rounding == Rounding::up)
-    refuse(spec, "no graph counts padding without the cells beyond it");
+    refuse(spec.op, "no graph counts padding without the cells beyond it");
   return pool_graph(spec, pass, op.window, op.stride, op.pad,
                     op.count_padding ? resample_average_all : resample_average);
 }
@@ -257,7 +243,7 @@ PartRef graph_of(const GlobalAveragePool&, const Spec& spec, Pass pass) {
 
 template <class T>
 PartRef graph_of(const T&, const Spec& spec, Pass) {
-  refuse(spec, "no graph; the backend cudnn has other calls for it, or our kernels");
+  refuse(spec.op, "no graph; the backend cudnn has other calls for it, or our kernels");
 }
 
 }  // namespace
@@ -268,33 +254,15 @@ bool wants_addend_gradient(const Spec& spec) {
   return norm_tail(spec).add && spec.wants_dx.size() > 1 && spec.wants_dx[1];
 }
 
-std::vector<Pass> graph_passes(const Spec& spec) {
-  std::vector<Pass> passes = {Pass::forward};
-  if (spec.mode == Mode::inference) return passes;
-  if (holds<BatchNorm>(spec.op)) return {Pass::forward, Pass::backward_params};
-  if (has_pass(spec.op, Pass::backward_params)) passes.push_back(Pass::backward_params);
-  if (std::ranges::find(spec.wants_dx, true) != spec.wants_dx.end()) passes.push_back(Pass::backward_data);
-  return passes;
-}
-
 PartRef operation_graph_of(const Spec& spec, Pass pass) {
-  const std::vector<Pass> passes = graph_passes(spec);
-  if (std::ranges::find(passes, pass) == passes.end())
+  if (std::ranges::none_of(cudnn_graphs(spec), [&](const auto& graph) { return graph.second == pass; }))
     throw UsageError("cudnn-graph: " + to_string(spec.op) + " has no graph of the pass " +
                      std::string(to_string(pass)));
-  if (spec.y.dtype == DType::f64 || !has_one_type(spec)) refuse(spec, "all values must be f32, f16 or bf16");
+  if (spec.y.dtype == DType::f64 || !has_one_type(spec)) refuse(spec.op, "all values must be f32, f16 or bf16");
   const bool product = holds<Conv, FullyConnected>(spec.op);
   if (!product && pass != Pass::forward && (adds_dx(spec, 0) || spec.adds_dw))
-    refuse(spec, "the graph of its gradient cannot add to the old contents");
+    refuse(spec.op, "the graph of its gradient cannot add to the old contents");
   return std::visit([&](const auto& op) { return graph_of(op, spec, pass); }, spec.op);
-}
-
-bool is_dense(const Spec& spec) {
-  const auto dense = [](const TensorSpec& tensor) {
-    const std::int64_t pitch = dense_pitch(tensor.shape, tensor.layout);
-    return tensor.pitch == pitch && (tensor.gradient_pitch == pitch || tensor.gradient_pitch == 0);
-  };
-  return std::ranges::all_of(spec.x, dense) && dense(spec.y);
 }
 
 bool joins_graph(const Spec& spec, std::size_t count, const Op& next) {

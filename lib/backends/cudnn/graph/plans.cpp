@@ -1,15 +1,13 @@
-// Operation graph -> heuristics -> engine configurations -> properties of each engine, and plans. Graph and plan have
-// the handle of a present device; an absent one is a descriptor that is made from text.
+// Operation graph -> heuristics -> engine configurations -> properties of each engine, and plans.
 
 #include "plans.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iterator>
-#include <span>
 #include <sstream>
-#include <type_traits>
 
-#include "lamina/error.h"
+#include "operations.h"
 
 namespace lamina::cudnn::graph {
 namespace {
@@ -42,60 +40,23 @@ CudnnEngine described(const Descriptor& config, bool fallback) {
   return found;
 }
 
-Descriptor engine_of(const Api& api, const Target& device, const Descriptor& graph, const CudnnEngine& wanted) {
-  Descriptor used(api, engine);
-  used.set(engine_graph, {&graph});
-  used.set(engine_index, std::span(&wanted.index, 1));
-  device.tell(used, engine_device);
-  used.finalize();
-  return used;
+PartRef engine_of(const PartRef& graph, const CudnnEngine& wanted) {
+  return part(engine, {{engine_graph, graph}, {engine_index, wanted.index}});
 }
 
-Descriptor read_properties(const Api& api, const std::string& json) {
-  check_version(api);
-  Descriptor made(api, device_properties);
-  try {
-    made.set(device_json, type_char, static_cast<std::int64_t>(json.size()), json.data());
-    made.finalize();
-  } catch (const DeviceError& error) {
-    if (!api.unopened.empty())
-      throw LoadError(std::string(error.what()) + ". Parts of it did not open: " + api.unopened +
-                      ". From 9.23 on it needs the driver's library, libcuda.so.1, to read a device's properties; on a "
-                      "machine without a GPU a link of this name to lib64/stubs/libcuda.so of a CUDA toolkit will do");
-    throw UsageError(std::string("cuDNN does not take these device properties: ") + error.what());
+/// Adds the ids of the tensors that a graph reads and writes, each once.
+void add_stored(const Part& graph, std::vector<std::int64_t>& ids) {
+  for (const auto& [attribute, value] : graph.attributes) {
+    if (attribute == tensor_id && value.numbers[0] < first_virtual &&
+        std::ranges::find(ids, value.numbers[0]) == ids.end())
+      ids.push_back(value.numbers[0]);
+    for (const PartRef& each : value.parts) add_stored(*each, ids);
   }
-  return made;
 }
 
-/// The result of `make`. If the library refuses it, there is none, and `why` has the reason.
-template <class Make>
-std::optional<std::invoke_result_t<Make>> attempt(const Make& make, std::string& why) {
-  try {
-    return make();
-  } catch (const DeviceError& error) {
-    why = error.what();
-  } catch (const Unsupported& error) {
-    why = error.what();
-  }
-  return std::nullopt;
-}
-
-/// The properties of a present device that a plan depends on; empty if the library does not tell them.
-std::string properties_of(const Api& api, HandleObject* handle) {
-  if (!at_least(api, 9, 8)) return {};
-  std::string ignored;
-  const auto told = [&] {
-    Descriptor made(api, device_properties);
-    made.set(device_handle, type_handle, 1, static_cast<const void*>(&handle));
-    made.finalize();
-    return plan_properties(made.text(device_json));
-  };
-  return attempt(told, ignored).value_or("");
-}
-
-std::string key_of(const Api& api, const Target& device, const Part& graph, const CudnnEngine& engine) {
+std::string key_of(const Target& device, const Part& graph, const CudnnEngine& engine) {
   const char* const tf32 = std::getenv("NVIDIA_TF32_OVERRIDE");
-  std::string key = "cuDNN " + api.number() + "\n" + device.properties() + "\nNVIDIA_TF32_OVERRIDE " +
+  std::string key = "cuDNN " + device.api().number() + "\n" + device.properties() + "\nNVIDIA_TF32_OVERRIDE " +
                     (tf32 ? tf32 : "") + "\n" + to_string(graph) + "\nengine " + std::to_string(engine.index);
   for (const CudnnEngine::Knob& knob : engine.knobs)
     key += " " + std::to_string(knob.number) + "=" + std::to_string(knob.value);
@@ -109,35 +70,14 @@ std::vector<std::string> words(std::string_view text) {
   return {std::istream_iterator<std::string>(in), {}};
 }
 
-void check_version(const Api& api) {
-  if (!at_least(api, 9, 8))
-    throw LoadError("cuDNN " + api.number() + (api.directory.empty() ? "" : " in " + api.directory) +
-                    " is too old to describe a device that this machine does not have; give cuDNN 9.8 or later");
-}
-
-void check_makes_plans(const Api& api) {
-  if (!at_least(api, 9, 11))
-    throw LoadError("cuDNN " + api.number() + " makes no plan for a device that is absent; give cuDNN 9.11 or later");
-}
-
-Target::Target(const Api& api, const std::string& json)
-    : made_(read_properties(api, json)), properties_(plan_properties(json)) {}
-Target::Target(const Api& api, HandleObject* handle) : handle_(handle), properties_(properties_of(api, handle)) {}
-
-void Target::tell(Descriptor& to, int properties_attribute, int handle_attribute) const {
-  if (made_)
-    to.set(properties_attribute, {&*made_});
-  else if (handle_attribute != 0)
-    to.set(handle_attribute, type_handle, 1, static_cast<const void*>(&handle_));
-}
-
-std::vector<CudnnEngine> proposals(const Api& api, const Target& device, const Descriptor& graph) {
+std::vector<CudnnEngine> proposals(const Target& device, const Part& graph) {
+  const Descriptor made = make(device, graph);
   std::vector<CudnnEngine> engines;
   for (const int mode : {int{mode_a}, int{mode_fallback}}) {
-    Descriptor heuristics(api, engine_heuristics);
-    heuristics.set(heuristics_graph, {&graph});
+    Descriptor heuristics(device.api(), engine_heuristics);
+    heuristics.set(heuristics_graph, {&made});
     heuristics.set(heuristics_mode, type_heuristic_mode, 1, &mode);
-    device.tell(heuristics, heuristics_device);
+    device.tell(heuristics, engine_heuristics);
     try {
       heuristics.finalize();
     } catch (const Unsupported&) {
@@ -149,65 +89,41 @@ std::vector<CudnnEngine> proposals(const Api& api, const Target& device, const D
   return engines;
 }
 
-CudnnEngine with_notes(const Api& api, const Target& device, const Descriptor& graph, CudnnEngine wanted) {
-  read_notes(engine_of(api, device, graph, wanted), wanted);
+CudnnEngine with_notes(const Target& device, const PartRef& graph, CudnnEngine wanted) {
+  read_notes(make(device, *engine_of(graph, wanted)), wanted);
   return wanted;
 }
 
-Descriptor make_plan(const Api& api, const Target& device, const Descriptor& graph, const CudnnEngine& wanted) {
-  const Descriptor used = engine_of(api, device, graph, wanted);
-  std::vector<Descriptor> made;
-  std::vector<const Descriptor*> choices;
-  made.reserve(wanted.knobs.size());
-  for (const CudnnEngine::Knob& knob : wanted.knobs) {
-    Descriptor& choice = made.emplace_back(api, knob_choice);
-    choice.set(knob_choice_type, type_knob, 1, &knob.number);
-    choice.set(knob_choice_value, std::span(&knob.value, 1));
-    choice.finalize();
-    choices.push_back(&choice);
-  }
-  Descriptor config(api, engine_config);
-  config.set(config_engine, {&used});
-  if (!choices.empty()) config.set(config_knob_choices, choices);
-  config.finalize();
-
-  Descriptor plan(api, execution_plan);
-  plan.set(plan_config, {&config});
-  device.tell(plan, plan_device, plan_handle);
-  plan.finalize();
-  return plan;
+Descriptor make_plan(const Target& device, const PartRef& graph, const CudnnEngine& wanted) {
+  std::vector<PartRef> choices;
+  for (const auto& [name, value, number] : wanted.knobs)
+    choices.push_back(part(knob_choice, {{knob_choice_type, {type_knob, number}}, {knob_choice_value, value}}));
+  Attributes config = {{config_engine, engine_of(graph, wanted)}};
+  if (!choices.empty()) config.emplace_back(config_knob_choices, std::move(choices));
+  return make(device, {execution_plan, {{plan_config, part(engine_config, std::move(config))}}});
 }
 
-Descriptor load_plan(const Api& api, const Target& device, const std::string& json) {
-  Descriptor plan(api, execution_plan);
-  plan.set(plan_json, type_char, static_cast<std::int64_t>(json.size()), json.data());
-  device.tell(plan, plan_device, plan_handle);
-  plan.finalize();
-  return plan;
-}
-
-BuiltPlan build_plan(const Api& api, const Target& device, const Part& graph, const CudnnEngine& engine,
-                     const KeptPlans& kept) {
+BuiltPlan build_plan(const Target& device, const PartRef& graph, const CudnnEngine& engine, const KeptPlans& kept) {
   const bool keeps = !kept.folder().empty() && !device.properties().empty();
   BuiltPlan built;
-  CudnnPlan& outcome = built.outcome;
-  const std::string key = key_of(api, device, graph, engine);
-  if (const auto found = keeps ? kept.find(key, outcome.complaint) : std::nullopt) {
+  const std::string key = key_of(device, *graph, engine);
+  if (const auto found = keeps ? kept.find(key, built.complaint) : std::nullopt) {
     std::string why;
-    built.plan = attempt([&] { return load_plan(api, device, *found); }, why);
-    outcome.from_folder = built.plan.has_value();
-    outcome.bytes = found->size();
-    if (!built.plan) outcome.complaint = kept.file(key).string() + " is not taken: " + why;
+    built.plan = attempt([&] { return make(device, {execution_plan, {{plan_json, *found}}}); }, why);
+    built.from_folder = built.plan.has_value();
+    built.bytes = found->size();
+    if (!built.plan) built.complaint = kept.file(key).string() + " is not taken: " + why;
   }
   if (!built.plan) {
-    const Descriptor made = make(api, graph, device.handle());
-    built.plan = attempt([&] { return make_plan(api, device, made, engine); }, outcome.refused);
+    built.plan = attempt([&] { return make_plan(device, graph, engine); }, built.refused);
     if (!built.plan) return built;
     const std::string json = keeps || device.handle() == nullptr ? built.plan->text(plan_json) : std::string();
-    outcome.bytes = json.size();
-    if (keeps) kept.keep(key, json, outcome.complaint);
+    built.bytes = json.size();
+    if (keeps) kept.keep(key, json, built.complaint);
   }
-  outcome.workspace_bytes = built.plan->int64(plan_workspace_bytes);
+  built.workspace_bytes = static_cast<std::size_t>(built.plan->int64(plan_workspace_bytes));
+  built.handle = device.handle();
+  add_stored(*graph, built.tensors);
   return built;
 }
 

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iterator>
+#include <sstream>
 
 #include "lamina/error.h"
 #include "lib/backends/common/lowering.h"
 #include "lib/backends/cudnn/library/common.h"
 #include "lib/core/numbers/rounding.h"
+#include "operations.h"
 
 namespace lamina::cudnn::graph {
 namespace {
@@ -19,8 +20,8 @@ constexpr std::uintptr_t tensor_alignment_bytes = 16;  // as operations.cpp decl
 /// A plan bound to its arguments: the pack of their addresses is made once.
 class BoundEngine final : public Kernel {
  public:
-  BoundEngine(std::shared_ptr<const EnginePlan> plan, const Around& around, const Args& args)
-      : plan_(std::move(plan)), around_(around), pack_(plan_->session.api(), variant_pack) {
+  BoundEngine(PlanRef plan, const Around& around, const Args& args)
+      : plan_(std::move(plan)), around_(around), pack_(plan_->plan->api(), variant_pack) {
     std::vector<void*> pointers;
     for (const std::int64_t id : plan_->tensors) {
       const void* const data = around_.place(id, args, own(args));
@@ -32,7 +33,7 @@ class BoundEngine final : public Kernel {
     }
     if (!wanted_) return;
     const auto count = static_cast<std::int64_t>(pointers.size());
-    pack_.set(pack_ids, plan_->tensors);
+    pack_.set(pack_ids, type_int64, count, plan_->tensors.data());
     pack_.set(pack_pointers, type_pointer, count, static_cast<const void*>(pointers.data()));
     pack_.set(pack_workspace, type_pointer, 1, static_cast<const void*>(&args.workspace));
     pack_.finalize();
@@ -40,15 +41,14 @@ class BoundEngine final : public Kernel {
 
   void run(const Args& args) override {
     if (around_.before) around_.before(args, own(args));
-    if (wanted_)
-      LAMINA_CUDNN(plan_->session.api(), BackendExecute, plan_->session.handle(), plan_->plan.object(), pack_.object());
+    if (wanted_) LAMINA_CUDNN(pack_.api(), BackendExecute, plan_->handle, plan_->plan->object(), pack_.object());
     if (around_.after) around_.after(args, own(args));
   }
 
  private:
   void* own(const Args& args) const { return static_cast<char*>(args.workspace) + aligned(plan_->workspace_bytes); }
 
-  std::shared_ptr<const EnginePlan> plan_;
+  PlanRef plan_;
   Around around_;
   Descriptor pack_;
   bool wanted_ = true;
@@ -56,8 +56,7 @@ class BoundEngine final : public Kernel {
 
 class EngineKernel final : public Kernel {
  public:
-  EngineKernel(std::shared_ptr<const EnginePlan> plan, Around around)
-      : plan_(std::move(plan)), around_(std::move(around)) {}
+  EngineKernel(PlanRef plan, Around around) : plan_(std::move(plan)), around_(std::move(around)) {}
   std::size_t workspace_bytes() const override {
     return around_.own_bytes == 0 ? plan_->workspace_bytes : aligned(plan_->workspace_bytes) + around_.own_bytes;
   }
@@ -67,42 +66,37 @@ class EngineKernel final : public Kernel {
   void run(const Args& args) override { bind(args)->run(args); }
 
  private:
-  std::shared_ptr<const EnginePlan> plan_;
+  PlanRef plan_;
   Around around_;
 };
 
 bool is_engine(const std::string& name) { return name.starts_with(engine_prefix); }
 bool is_fused(const Spec& spec, Pass pass) { return pass == Pass::backward_data && spec.masks_dx; }
 
-[[noreturn]] void bad_name(const std::string& name, const std::string& why) {
-  throw UsageError("cudnn-graph: '" + name + "' names no engine: " + why);
-}
-
-std::int64_t number_of(const std::string& name, std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty())
-    bad_name(name, "'" + std::string(text) + "' is no number");
-  return number;
-}
-
 /// The engine that a name gives by its knobs.
 CudnnEngine parsed(const std::string& name) {
-  std::string_view rest = std::string_view(name).substr(engine_prefix.size());
-  if (rest.ends_with(fused_suffix)) rest.remove_suffix(fused_suffix.size());
-  const auto word = [&] {
-    const std::string_view first = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(rest.size(), first.size() + 1));
-    return first;
+  const auto wrong = [&](const std::string& why) {
+    return UsageError("cudnn-graph: '" + name + "' names no engine: " + why);
   };
-  CudnnEngine engine{number_of(name, word()), false, {}, {}, 0};
+  const auto number = [&](const std::string& text) {
+    std::int64_t value = 0;
+    const char* const end = text.data() + text.size();
+    if (const auto read = std::from_chars(text.data(), end, value); read.ec != std::errc() || read.ptr != end)
+      throw wrong("'" + text + "' is no number");
+    return value;
+  };
+  const std::size_t behind = engine_prefix.size() + (name.ends_with(fused_suffix) ? fused_suffix.size() : 0);
+  std::istringstream rest(name.substr(engine_prefix.size(), name.size() - behind));
+  std::string word;
+  std::getline(rest, word, ':');
+  CudnnEngine engine{number(word), false, {}, {}, 0};
   const std::vector<std::string> names = words(knobs);
-  while (!rest.empty()) {
-    const std::string_view knob = word(), key = knob.substr(0, knob.find('='));
-    if (key.size() == knob.size()) bad_name(name, "'" + std::string(knob) + "' is no knob=value");
-    const auto known = std::ranges::find(names, key);
-    const auto number = known != names.end() ? known - names.begin() : number_of(name, key);
-    engine.knobs.push_back({std::string(key), number_of(name, knob.substr(key.size() + 1)), static_cast<int>(number)});
+  while (std::getline(rest, word, ':')) {
+    const std::string knob = word.substr(0, word.find('='));
+    if (knob == word) throw wrong("'" + word + "' is no knob=value");
+    const auto known = std::ranges::find(names, knob);
+    const std::int64_t its = known != names.end() ? known - names.begin() : number(knob);
+    engine.knobs.push_back({knob, number(word.substr(knob.size() + 1)), static_cast<int>(its)});
   }
   return engine;
 }
@@ -139,9 +133,9 @@ const void* usual_place(std::int64_t id, const Args& args, void*) {
 }
 
 void UnitEngines::complain(Lowered::Step& step) {
-  if (complaint_.empty()) return;
-  step.reason += "; " + complaint_ + "; it is made anew, as others may be";
-  complaint_.clear();
+  if (!complaint_ || complaint_->empty()) return;
+  step.reason += "; " + *complaint_ + "; it is made anew, as others may be";
+  complaint_->clear();
 }
 
 std::string UnitEngines::describe() const {
@@ -154,7 +148,7 @@ const Target& UnitEngines::target(Session& session) {
   const Api& api = session.api();
   if (session.has_device()) return target_.emplace(api, session.handle());
   if (json_.empty()) throw Unsupported("there is neither a device nor a file of its properties");
-  check_makes_plans(api);
+  check_version(api, true);
   return target_.emplace(api, json_);
 }
 
@@ -163,9 +157,8 @@ UnitEngines::Known& UnitEngines::list(const Spec& spec, Pass pass, Session& sess
   Known listed{operation_graph_of(spec, pass)};
   const std::string line = to_string(*listed.graph);
   if (const auto known = known_.find(line); known != known_.end()) return known->second;
-  const Target& device = target(session);
   std::map<std::int64_t, int> times;
-  for (CudnnEngine& engine : proposals(session.api(), device, make(session.api(), *listed.graph, device.handle()))) {
+  for (CudnnEngine& engine : proposals(target(session), *listed.graph)) {
     const int time = ++times[engine.index];
     std::string name = std::string(engine_prefix) + std::to_string(engine.index);
     if (time > 1) name += "#" + std::to_string(time);
@@ -176,18 +169,12 @@ UnitEngines::Known& UnitEngines::list(const Spec& spec, Pass pass, Session& sess
   return known_.emplace(line, std::move(listed)).first->second;
 }
 
-const UnitEngines::Built& UnitEngines::build(Known& of, const std::string& name, const CudnnEngine& engine,
-                                             Session& session) {
-  const auto [known, is_new] = of.built.try_emplace(name);
-  if (!is_new) return known->second;
-  BuiltPlan built = build_plan(session.api(), target(session), *of.graph, engine, kept_);
-  if (!complained_ && !built.outcome.complaint.empty()) complaint_ = built.outcome.complaint, complained_ = true;
-  auto& [plan, refused] = known->second;
-  if (built.plan)
-    plan = std::make_shared<const EnginePlan>(EnginePlan{session, std::move(*built.plan), stored_tensors(*of.graph),
-                                                         static_cast<std::size_t>(built.outcome.workspace_bytes)});
-  refused = name + ": " + built.outcome.refused;
-  return known->second;
+PlanRef UnitEngines::build(Known& of, const std::string& name, const CudnnEngine& engine, Session& session) {
+  PlanRef& known = of.built[name];
+  if (known != nullptr) return known;
+  known = std::make_shared<const BuiltPlan>(build_plan(target(session), of.graph, engine, kept_));
+  if (!complaint_ && !known->complaint.empty()) complaint_ = known->complaint;
+  return known;
 }
 
 std::vector<Alternative> UnitEngines::alternatives(const Spec& spec, Pass pass, const Choice& choice, Session& session,
@@ -211,18 +198,16 @@ std::vector<Alternative> UnitEngines::of_one_graph(const Spec& spec, Pass pass, 
   };
   Known* known = nullptr;
   std::vector<std::pair<std::string, CudnnEngine>> engines;
-  try {
+  const auto find_all = [&] {
     known = &list(spec, pass, session);
     engines = known->engines;
-    if (names_one && std::ranges::find(engines, named, &decltype(engines)::value_type::first) == engines.end()) {
-      const Target& device = target(session);
-      const Descriptor graph = graph::make(session.api(), *known->graph, device.handle());
-      engines.emplace_back(named, with_notes(session.api(), device, graph, parsed(named)));
-    }
-  } catch (const Unsupported& error) {
-    return none(error.what());
-  } catch (const DeviceError& error) {
-    return none(error.what());
+    if (names_one && std::ranges::find(engines, named, &decltype(engines)::value_type::first) == engines.end())
+      engines.emplace_back(named, with_notes(target(session), known->graph, parsed(named)));
+    return true;
+  };
+  std::string why;
+  try {
+    if (!attempt(find_all, why)) return none(why);
   } catch (const LoadError& error) {
     if (session.has_device()) throw;
     return none(error.what());
@@ -233,18 +218,17 @@ std::vector<Alternative> UnitEngines::of_one_graph(const Spec& spec, Pass pass, 
     Alternative next{name, no_bound, {}, "cuDNN proposes it"};
     for (const std::string& note : engine.notes)
       next.reason += (&note == &engine.notes.front() ? ", with the notes " : ", ") + note;
-    if (const std::string why = math_refusal(engine, spec.y.dtype, choice.math); !why.empty())
-      next.refusal = name + ": " + why;
+    if (const std::string reason = math_refusal(engine, spec.y.dtype, choice.math); !reason.empty())
+      next.refusal = name + ": " + reason;
     else if ((fused && engine.fallback) || ++by_rule > most_proposals)  // the plain graph has faster ones
       next.place = by_name_only;
     TakenEngine taken{name, nullptr, !engine.has("nondeterministic"),
                       spec.y.dtype == DType::f32 && engine.has("tensor_core") ? Math::tf32 : Math::strict};
     next.make_step = [this, &session, make, known, engine, taken]() mutable {
-      const auto& [plan, refused] = build(*known, taken.name, engine, session);
-      taken.plan = plan;
-      if (plan != nullptr) return make(taken);
+      taken.plan = build(*known, taken.name, engine, session);
+      if (taken.plan->plan) return make(taken);
       Lowered::Step step;
-      step.reason = refused;
+      step.reason = taken.name + ": " + taken.plan->refused;
       return step;
     };
     all.push_back(std::move(next));

@@ -14,26 +14,12 @@
 #include "lib/backends/cudnn/library/session.h"
 #include "plans.h"
 
-namespace lamina::cudnn {
-
-/// Suffix of the name of an algorithm that computes several ops at once: a forward call with bias and ReLU, or an
-/// engine of a data gradient with the mask of the ReLU before the unit.
-constexpr std::string_view fused_suffix = "+fused";
-
-namespace graph {
-
-/// A plan as a step runs it.
-struct EnginePlan {
-  Session& session;
-  Descriptor plan;
-  std::vector<std::int64_t> tensors;  ///< ids, as the graph has them
-  std::size_t workspace_bytes;
-};
+namespace lamina::cudnn::graph {
 
 /// An engine that a step takes.
 struct TakenEngine {
   std::string name;
-  std::shared_ptr<const EnginePlan> plan{};
+  PlanRef plan{};
   bool deterministic = true;
   Math math = Math::strict;
 };
@@ -80,28 +66,25 @@ class UnitEngines {
   std::string describe() const;
 
  private:
-  using Built = std::pair<std::shared_ptr<const EnginePlan>, std::string>;  ///< a plan, or why there is none
   /// What is known of a graph.
   struct Known {
     PartRef graph;
     std::vector<std::pair<std::string, CudnnEngine>> engines{};  ///< proposals by name, in the library's order
-    std::map<std::string, Built> built{};                        ///< by name of the engine
+    std::map<std::string, PlanRef> built{};                      ///< by name of the engine
   };
   const Target& target(Session&);
   std::vector<Alternative> of_one_graph(const Spec&, Pass, const Choice&, Session&, const MakeStep&);
   Known& list(const Spec&, Pass, Session&);
-  const Built& build(Known&, const std::string& name, const CudnnEngine&, Session&);
+  PlanRef build(Known&, const std::string& name, const CudnnEngine&, Session&);
 
   std::string json_;
   KeptPlans kept_;
   std::optional<Target> target_;
-  std::map<std::string, Known> known_;  ///< by graph
-  std::string complaint_;
-  bool complained_ = false;
+  std::map<std::string, Known> known_;    ///< by graph
+  std::optional<std::string> complaint_;  ///< the first about the folder, emptied when it was told
 };
 
 /// Replaces the step that the unit has for a pass by an engine's, if the choice allows that. Returns whether it did.
 bool offer_engines(Lowered&, const Spec&, Pass, const Choice&, Session&, const Around& = {usual_place});
 
-}  // namespace graph
-}  // namespace lamina::cudnn
+}  // namespace lamina::cudnn::graph

@@ -79,6 +79,14 @@ const void* zero(DType dtype) {
   return &float_zero;
 }
 
+bool is_dense(const Spec& spec) {
+  const auto dense = [](const TensorSpec& tensor) {
+    const std::int64_t pitch = dense_pitch(tensor.shape, tensor.layout);
+    return tensor.pitch == pitch && (tensor.gradient_pitch == pitch || tensor.gradient_pitch == 0);
+  };
+  return std::ranges::all_of(spec.x, dense) && dense(spec.y);
+}
+
 void check_math(const std::string& unit, DType dtype, Math math) {
   if (math == Math::tf32 && dtype != DType::f32)
     throw Unsupported(unit + ": tf32 rounds factors of f32; with " + std::string(to_string(dtype)) +

@@ -1,8 +1,10 @@
 #pragma once
 // Shared by the ops' files: the session they work in, descriptors from specs, factors in the library's types.
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "call.h"
@@ -45,6 +47,18 @@ ActivationDescriptor describe_activation(const Api&, int mode, int nans = nan::p
 
 int data_type_of(DType);     ///< throws Unsupported for types that this backend lacks
 int compute_type_of(DType);  ///< type of sums over tensors of the type: f32 for halves
+
+/// Whether values and gradients are without gaps, as most calls of the library and all graphs need them.
+bool is_dense(const Spec&);
+
+/// Rows or columns of an image that `windows` windows cover, without its padding.
+inline int covered(int extent, int windows, int window, int stride, int pad) {
+  return std::max(extent, (windows - 1) * stride + window - 2 * pad);
+}
+
+/// Suffix of the name of an algorithm that computes several ops at once: a forward call with bias and ReLU, or an
+/// engine of a data gradient with the mask of the ReLU before the unit.
+constexpr std::string_view fused_suffix = "+fused";
 
 /// Throws Unsupported for tf32 with another type than f32. `unit` starts the message.
 void check_math(const std::string& unit, DType, Math);

@@ -3,6 +3,7 @@
 // backend cudnn-graph an Add and a ReLU may follow.
 
 #include "lib/backends/common/unit_checks.h"
+#include "lib/backends/cudnn/graph/operations.h"
 #include "lib/backends/cudnn/graph/unit_engines.h"
 #include "lib/backends/cudnn/library/common.h"
 #include "lib/core/numbers/rounding.h"

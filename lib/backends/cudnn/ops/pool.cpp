@@ -31,11 +31,6 @@ const void* minus_infinity(DType dtype) {
   }
 }
 
-/// Rows or columns of the image that the windows cover, without its padding.
-int covered(int extent, int windows, int window, int stride, int pad) {
-  return std::max(extent, (windows - 1) * stride + window - 2 * pad);
-}
-
 /// One pooling of one unit. The library rounds the number of windows down. If an op rounds up and gets more windows,
 /// the library is called all the same, since some versions accept it. If a version refuses, x is copied to the
 /// workspace and padded with rows and columns of minus infinity as far as the windows reach. From then on only the copy
