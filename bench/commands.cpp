@@ -240,7 +240,10 @@ Action engines(CLI::App& app) {
       ->type_name("LAYER,...");
   add_choice(app, "--build", options->build, {{"first", BuildPlans::first}, {"all", BuildPlans::all}},
              "Plans to build for each graph: the first that finalises, or all");
-  app.add_option("--plans", options->plans, "Folder that plans are kept in, and loaded from")->type_name("DIR");
+  app.add_option("--plans", options->backends.plans, "Folder that plans are kept in, and loaded from")
+      ->type_name("DIR");
+  app.get_option("--cudnn")->type_name("DIR,...")->description(
+      "Directories of the cuDNN to ask, each in processes of its own; several are compared with the first");
   app.add_option("--benchmark_out", options->out, "File for the answers as JSON");
   return [options, check_layers = add_own_layers(app, options->net)](const MakeBackend&) {
     check_layers();

@@ -1,5 +1,7 @@
 // lamina_bench engines: tables, files, errors, and the time for ten networks.
 
+#include <dlfcn.h>
+
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -89,6 +91,9 @@ TEST_CASE(
                            "without a graph: dropout, softmax", "strict", "bf16", "backward_data+fused"})
     REQUIRE_THAT(table, ContainsSubstring(part));
   const json all = lamina::test::read(out);
+  const bool driver = ::dlopen("libcuda.so.1", RTLD_LAZY) != nullptr;  // else "none" says nothing of compiled engines
+  REQUIRE(all["context"]["cudnn"][0]["driver"] == driver);
+  REQUIRE((table.find("no libcuda.so.1, which cuDNN 9.") == table.npos) == driver);
   // For each layout, batch and type: three passes of two convolutions, and two passes of a pool. For each batch and
   // type: three passes of two products, and in nhwc the data gradient of the second convolution with the mask of the
   // first.
@@ -159,6 +164,10 @@ TEST_CASE("plans of precompiled engines are built without a device, kept, and lo
   REQUIRE(loaded(again) == std::pair(built, built - 1));
   REQUIRE_THAT(third, !ContainsSubstring("is damaged"));
   REQUIRE(loaded(third) == std::pair(built, built));
+}
+
+TEST_CASE("the help of engines says that --cudnn takes several") {
+  said_by("engines --help", 0, "several are compared with the first");
 }
 
 TEST_CASE("two versions are compared pick by pick: one with itself has no change") {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <ranges>
 #include <sstream>
 
 #include "bench/context/build.h"
@@ -22,24 +23,22 @@ namespace {
 /// The columns of answers for a type. f32 has two such views: with TF32, and strict.
 struct View {
   std::string name;
-  std::size_t type;  ///< place of the type in the options
-  const char* key;   ///< key of the view's list in an answer
+  std::size_t type;     ///< place of the type in the options
+  bool strict = false;  ///< whether the answers are those without TF32
 };
 
 std::vector<View> views_of(const EnginesOptions& options) {
   std::vector<View> views;
   for (std::size_t i = 0; i < options.configs.dtypes.size(); ++i) {
-    const DType dtype = options.configs.dtypes[i];
-    if (dtype == DType::f32)
-      views.insert(views.end(), {{"tf32", i, "tf32"}, {"strict", i, "strict"}});
-    else
-      views.push_back({std::string(to_string(dtype)), i, "engines"});
+    const bool has_tf32 = options.configs.dtypes[i] == DType::f32;
+    views.push_back({has_tf32 ? "tf32" : std::string(to_string(options.configs.dtypes[i])), i});
+    if (has_tf32) views.push_back({"strict", i, true});
   }
   return views;
 }
 
-const Json& list_of(const Version& version, const View& view, const GraphRow& row) {
-  return version.answers[row.queries[view.type]][view.key];
+const Json& list_of(const Answers& answers, const View& view, const GraphRow& row) {
+  return answers[view.strict ? 1 : 0]["engines"][row.queries[view.type]];
 }
 
 constexpr std::pair<char, const char*> marks[] = {
@@ -54,39 +53,41 @@ constexpr const char* legend =
     "and tried.\n";
 
 constexpr const char* caution =
-    "Asked without a device, whose properties are written by hand. Engines that are compiled at run time are missing "
-    "where there is no libcuda.so.1. No plan has run on a device. Engine numbers mean something within one version of "
-    "cuDNN only.";
+    "Asked without a device, whose properties are written by hand. No plan has run on a device. Engine numbers mean "
+    "something within one version of cuDNN only.";
+
+constexpr const char* no_driver =
+    "\nThere is no libcuda.so.1, which cuDNN {} needs for engines that are compiled at run time. It proposes none of\n"
+    "these, so \"none\" says nothing about them. A driver has it; to list engines, a link of this name to\n"
+    "lib64/stubs/libcuda.so of a CUDA toolkit will do.\n";
+
+bool is_fallback(const Json& engine) { return engine["list"] == "fallback"; }
+bool is_built(const Json& engine) { return engine.contains("plan"); }
+bool is_refused(const Json& engine) { return engine.contains("refused"); }
 
 std::string marked(const Json& engine) {
   std::string text = engine["engine"].dump();
   const Json& notes = engine["notes"];
   for (const auto& [letter, note] : marks)
     if (std::find(notes.begin(), notes.end(), note) != notes.end()) text += letter;
-  return text + (engine.contains("refused") ? "!" : "");
+  return text + (is_refused(engine) ? "!" : "");
 }
-
-bool is_fallback(const Json& engine) { return engine["list"] == "fallback"; }
 
 /// A list in short: engines in order of their first configuration, each with the letters of its notes: "67t 46t 70
 /// 25n". A bar comes before the engines of the fallback list. After six engines there is "..".
 std::string ranking(const Json& engines) {
   constexpr std::size_t most = 6;
   std::string text;
-  bool bar = false;
   std::vector<Json> seen;
   for (const Json& engine : engines) {
     if (std::find(seen.begin(), seen.end(), engine["engine"]) != seen.end()) continue;
     seen.push_back(engine["engine"]);
-    if (seen.size() > most) return text + " ..";
-    if (is_fallback(engine) && !bar) text += text.empty() ? "|" : " |";
-    bar = bar || is_fallback(engine);
-    text += (text.empty() ? "" : " ") + marked(engine);
+    if (seen.size() > most) return text.substr(1) + " ..";
+    if (is_fallback(engine) && text.find('|') == text.npos) text += " |";
+    text += " " + marked(engine);
   }
-  return text.empty() ? "none" : text;
+  return text.empty() ? "none" : text.substr(1);
 }
-
-bool is_refused(const Json& engine) { return engine.contains("refused"); }
 
 /// The first engine that is not refused; null if there is none.
 const Json* pick_of(const Json& engines) {
@@ -96,20 +97,8 @@ const Json* pick_of(const Json& engines) {
 
 std::string mebibytes(const Json* engine) {
   if (engine == nullptr) return "";
-  const Json& stated = engine->contains("plan") ? (*engine)["plan"] : *engine;
+  const Json& stated = is_built(*engine) ? (*engine)["plan"] : *engine;
   return fmt::format("{:.1f}", stated["workspace_bytes"].get<double>() / mebibyte);
-}
-
-/// Adds what a table says of a list: its ranking, "36+3" configurations of mode A and of the fallback list, MiB, and
-/// the numbers of built and of tried plans.
-void add_cells(std::vector<std::string>& cells, const Json& engines, bool builds) {
-  const auto count = [&](auto is) { return std::count_if(engines.begin(), engines.end(), is); };
-  const auto fallback = count(is_fallback);
-  cells.push_back(ranking(engines));
-  cells.push_back(fmt::format("{}+{}", static_cast<std::ptrdiff_t>(engines.size()) - fallback, fallback));
-  cells.push_back(mebibytes(pick_of(engines)));
-  const auto built = count([](const Json& engine) { return engine.contains("plan"); });
-  if (builds) cells.push_back(fmt::format("{}/{}", built, built + count(is_refused)));
 }
 
 std::vector<std::string> cells_of(const GraphRow& row) {
@@ -124,7 +113,9 @@ TextTable table_with(std::vector<TextTable::Column> more) {
   return table;
 }
 
-std::string answers_text(const GraphTable& asked, const Version& version, const std::vector<View>& views, bool builds) {
+/// For each list its ranking, "36+3" configurations of mode A and of the fallback list, MiB, and the numbers of built
+/// and of tried plans.
+std::string answers_text(const GraphTable& asked, const Answers& answers, const std::vector<View>& views, bool builds) {
   std::vector<TextTable::Column> columns;
   for (const View& view : views) {
     columns.insert(columns.end(), {view.name, ">configs", ">MiB"});
@@ -132,9 +123,15 @@ std::string answers_text(const GraphTable& asked, const Version& version, const 
   }
   TextTable table = table_with(columns);
   for (const GraphRow& row : asked.rows) {
-    std::vector<std::string> cells = cells_of(row);
-    for (const View& view : views) add_cells(cells, list_of(version, view, row), builds);
-    table.rows.push_back(std::move(cells));
+    std::vector<std::string>& cells = table.rows.emplace_back(cells_of(row));
+    for (const View& view : views) {
+      const Json& list = list_of(answers, view, row);
+      const auto count = [&](auto is) { return std::count_if(list.begin(), list.end(), is); };
+      const auto all = std::ssize(list), fallback = count(is_fallback), built = count(is_built);
+      cells.insert(cells.end(),
+                   {ranking(list), fmt::format("{}+{}", all - fallback, fallback), mebibytes(pick_of(list))});
+      if (builds) cells.push_back(fmt::format("{}/{}", built, built + count(is_refused)));
+    }
   }
   return asked.title + "\n\n" + table.text();
 }
@@ -149,7 +146,7 @@ std::string own_knobs(const Json& engine, const Json& other) {
 
 /// A row for each first pick of a later version that differs from the first version's. Knobs are shown only if nothing
 /// else differs.
-std::string changes_text(const GraphTable& asked, const Version& a, const Version& b, const std::vector<View>& views) {
+std::string changes_text(const GraphTable& asked, const Answers& a, const Answers& b, const std::vector<View>& views) {
   TextTable table = table_with({"type", "engine", "became", ">MiB", ">became"});
   std::size_t compared = 0;
   for (const GraphRow& row : asked.rows)
@@ -168,15 +165,14 @@ std::string changes_text(const GraphTable& asked, const Version& a, const Versio
         if (first != nullptr) was += own_knobs(*first, *then), is += own_knobs(*then, *first);
         if (was == is) continue;
       }
-      std::vector<std::string> cells = cells_of(row);
+      std::vector<std::string>& cells = table.rows.emplace_back(cells_of(row));
       cells.insert(cells.end(), {view.name, was, is, mebibytes(first), mebibytes(then)});
-      table.rows.push_back(std::move(cells));
     }
   return fmt::format("{}: {} of {} first picks changed\n\n{}", asked.title, table.rows.size(), compared,
                      table.rows.empty() ? "" : table.text());
 }
 
-Json document(const Questions& asked, const std::vector<Version>& versions, const EnginesOptions& options,
+Json document(const Questions& asked, const std::vector<Answers>& versions, const EnginesOptions& options,
               const std::string& properties) {
   Json all;
   Json& context = all["context"];
@@ -186,8 +182,7 @@ Json document(const Questions& asked, const std::vector<Version>& versions, cons
   context["device"] = options.device;
   context["device_properties"] = Json::parse(properties);
   context["caution"] = caution;
-  for (const Version& version : versions)
-    context["cudnn"].push_back({{"version", version.number}, {"directory", version.directory}});
+  for (const auto& [answers, strict] : versions) context["cudnn"].push_back(answers["cudnn"]);
   all["graphs"] = Json::array();
   for (std::size_t i = 0; i < asked.queries.size(); ++i) {
     const Query& query = asked.queries[i];
@@ -198,7 +193,11 @@ Json document(const Questions& asked, const std::vector<Version>& versions, cons
                   {"layout", to_string(x.layout)},
                   {"pass", pass_text(query.spec, query.pass)},
                   {"uses", query.uses}};
-    for (const Version& version : versions) entry["answers"].push_back(version.answers[i]);
+    for (const auto& [answers, strict] : versions) {
+      Json& lists = entry["answers"].emplace_back();
+      lists[x.dtype == DType::f32 ? "tf32" : "engines"] = answers["engines"][i];
+      if (x.dtype == DType::f32) lists["strict"] = strict["engines"][i];
+    }
     all["graphs"].push_back(std::move(entry));
   }
   return all;
@@ -207,30 +206,15 @@ Json document(const Questions& asked, const std::vector<Version>& versions, cons
 /// The device of --device as JSON: a known set of properties, or a file.
 std::string device_properties(const std::string& name) {
   if (const auto known = device_sets().find(name); known != device_sets().end()) return known->second;
-  std::vector<std::string> names;
-  for (const auto& [each, text] : device_sets()) names.push_back(each);
   const auto refused = [&](const std::string& why) {
     return UsageError(fmt::format("{}: valid names: {}; else give a file with the keys of bench/devices/h200.json", why,
-                                  fmt::join(names, ", ")));
+                                  fmt::join(std::views::keys(device_sets()), ", ")));
   };
   std::ifstream file(name);
   if (name.empty() || !file) throw refused(fmt::format("no device \"{}\", and no such file", name));
   std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (!Json::parse(text, not_too_deep, false).is_object()) throw refused(name + " does not hold a JSON object");
   return text;
-}
-
-/// Calls ask(), and adds advice to its errors.
-Version ask_with_advice(const std::string& directory, const std::string& properties, const std::vector<Query>& queries,
-                        const EnginesOptions& options) {
-  try {
-    return ask(directory, properties, queries, options);
-  } catch (const UsageError& error) {
-    throw UsageError(
-        fmt::format("--device={}: {}; bench/devices/h200.json has all keys", options.device, error.what()));
-  } catch (const LoadError& error) {
-    throw LoadError(fmt::format("{} (--cudnn=DIR; bench/get-cudnn 9.19 brings one)", error.what()));
-  }
 }
 
 }  // namespace
@@ -240,22 +224,26 @@ std::string cudnn_engines(const EnginesOptions& options) {
   if (!options.out.empty()) check_writable(options.out);
   for (const DType dtype : options.configs.dtypes)
     if (dtype == DType::f64) throw UsageError("--dtype=f64: cuDNN's graphs are asked about f32, f16 and bf16");
-  if (!options.plans.empty() && options.build == BuildPlans::none)
+  if (!options.backends.plans.empty() && options.build == BuildPlans::none)
     throw UsageError("--plans needs --build=first or --build=all");
   const Questions asked = questions_of(options);
-  std::vector<Version> versions;
+  std::vector<Answers> versions;
   std::istringstream directories(options.backends.cudnn + ',');  // one empty name where there is none
   for (std::string cudnn; std::getline(directories, cudnn, ',');)
-    versions.push_back(ask_with_advice(cudnn, properties, asked.queries, options));
+    versions.push_back(ask(cudnn, properties, asked.queries, options));
   if (!options.out.empty()) replace_file(options.out, document(asked, versions, options, properties).dump(2) + "\n");
 
   const bool builds = options.build != BuildPlans::none;
   const std::vector<View> views = views_of(options);
   std::string text;
-  for (const Version& version : versions) {
-    text += fmt::format("cuDNN {} in {}, asked about {}: {} distinct graphs", version.number, version.directory,
-                        options.device, asked.queries.size());
-    text += builds ? fmt::format(", {} plans, {} of them from the folder\n", version.plans, version.loaded) : "\n";
+  for (const auto& [answers, strict] : versions) {
+    const auto sum = [&](const char* key) { return answers[key].get<int>() + strict[key].get<int>(); };
+    const Json& cudnn = answers["cudnn"];
+    const std::string version = cudnn["version"], directory = cudnn["directory"];
+    text += fmt::format("cuDNN {} in {}, asked about {}: {} distinct graphs", version, directory, options.device,
+                        asked.queries.size());
+    if (builds) text += fmt::format(", {} plans, {} of them from the folder", sum("plans"), sum("loaded"));
+    text += cudnn["driver"].get<bool>() ? "\n" : fmt::format(no_driver, version);
   }
   for (const GraphTable& table : asked.tables) {
     text += "\n";

@@ -1,7 +1,6 @@
 #pragma once
 // The engines that cuDNN's graphs have for the units of networks, and plans of them, on a device that may be absent.
 
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,12 +20,11 @@ struct EnginesOptions : TaskOptions {
   std::string device{};               ///< known set of properties, or a file
   std::vector<std::string> layers{};  ///< layers whose units are asked about; empty: all
   BuildPlans build = BuildPlans::none;
-  std::filesystem::path plans{};  ///< folder of plans; empty: none is kept
 };
 
 /// Tables of all networks, batches and layouts that the options name or, with two directories of cuDNN, what changed
 /// from one to the other; writes the JSON to their file. Asks in processes of their own, made by fork: call it before
-/// there are threads. Throws UsageError, LoadError, FileError, and DeviceError where the library ended a process.
+/// there are threads. Throws UsageError, FileError, and Error where cuDNN gave no answer.
 std::string cudnn_engines(const EnginesOptions&);
 
 }  // namespace lamina::bench

@@ -3,6 +3,7 @@
 
 #include "questions.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -77,8 +78,7 @@ Json to_json(const CudnnEngine& engine) {
           {"workspace_bytes", engine.workspace_bytes}};
 }
 
-/// The child's message: its answers, or why it has none. Without TF32 it answers about f32 alone. It
-/// says once that the folder of plans has a wrong file.
+/// The child's message: its answers, or why it has none. It says once that the folder of plans has a wrong file.
 Json answers(const std::string& directory, const std::string& properties, bool tf32, const std::vector<Query>& queries,
              const EnginesOptions& options) {
   try {
@@ -95,7 +95,7 @@ Json answers(const std::string& directory, const std::string& properties, bool t
         if (!tf32 && !engine.strict()) continue;
         Json& said = list.emplace_back(to_json(engine));
         if (enough || (engine.has("runtime_compilation") && ++compiled > 3)) continue;
-        const CudnnPlan plan = cudnn.build(query.spec, query.pass, engine, options.plans);
+        const CudnnPlan plan = cudnn.build(query.spec, query.pass, engine, options.backends.plans);
         if (!plan.complaint.empty() && !std::exchange(complained, true))
           fmt::print(stderr, "{}; it is made anew, as others may be\n", plan.complaint);
         ++plans;
@@ -107,15 +107,16 @@ Json answers(const std::string& directory, const std::string& properties, bool t
         enough = options.build == BuildPlans::first && plan.refused.empty();
       }
     }
-    return {{"version", cudnn.version()},
-            {"directory", cudnn.directory()},
+    const bool driver = ::dlopen("libcuda.so.1", RTLD_LAZY) != nullptr;
+    return {{"cudnn", {{"version", cudnn.version()}, {"directory", cudnn.directory()}, {"driver", driver}}},
             {"plans", plans},
             {"loaded", loaded},
             {"engines", lists}};
   } catch (const UsageError& error) {
-    return {{"wrong_use", error.what()}};
+    return {{"wrong_use",
+             fmt::format("--device={}: {}; bench/devices/h200.json has all keys", options.device, error.what())}};
   } catch (const LoadError& error) {
-    return {{"not_loaded", error.what()}};
+    return {{"failed", fmt::format("{} (--cudnn=DIR; bench/get-cudnn 9.19 brings one)", error.what())}};
   } catch (const std::exception& error) {
     return {{"failed", error.what()}};
   }
@@ -127,17 +128,13 @@ struct Child {
   std::unique_ptr<FILE, int (*)(FILE*)> answer;
 };
 
-[[noreturn]] void fail(const char* call) {
-  throw Error(fmt::format("cannot ask cuDNN in a separate process: {}: {}", call, std::strerror(errno)));
-}
-
 Child start(const std::string& directory, const std::string& properties, bool tf32, const std::vector<Query>& queries,
             const EnginesOptions& options) {
-  Child child{0, {std::tmpfile(), &std::fclose}};
-  if (child.answer == nullptr) fail("tmpfile");
+  Child child{-1, {std::tmpfile(), &std::fclose}};
   std::fflush(nullptr);
-  child.process = ::fork();
-  if (child.process < 0) fail("fork");
+  if (child.answer != nullptr) child.process = ::fork();
+  if (child.process < 0)
+    throw Error(fmt::format("cannot ask cuDNN in a process with a temporary file: {}", std::strerror(errno)));
   if (child.process > 0) return child;
   if (tf32)
     ::unsetenv("NVIDIA_TF32_OVERRIDE");
@@ -157,14 +154,8 @@ Json answer_of(const Child& child) {
     return {{"failed", fmt::format("cuDNN ended the process that asked it, with signal {} ({})", WTERMSIG(status),
                                    ::strsignal(WTERMSIG(status)))}};
   std::rewind(child.answer.get());
-  return Json::parse(child.answer.get(), nullptr, false);
-}
-
-void check(const Json& answer) {
-  if (answer.contains("wrong_use")) throw UsageError(answer["wrong_use"].get<std::string>());
-  if (answer.contains("not_loaded")) throw LoadError(answer["not_loaded"].get<std::string>());
-  if (answer.contains("failed")) throw DeviceError(answer["failed"].get<std::string>());
-  if (!answer.contains("engines")) throw DeviceError("the process that asked cuDNN ended without an answer");
+  const Json answer = Json::parse(child.answer.get(), nullptr, false);
+  return answer.is_object() ? answer : Json::object();
 }
 
 }  // namespace
@@ -197,22 +188,17 @@ Questions questions_of(const EnginesOptions& options) {
   return asked;
 }
 
-Version ask(const std::string& directory, const std::string& properties, const std::vector<Query>& queries,
+Answers ask(const std::string& directory, const std::string& properties, const std::vector<Query>& queries,
             const EnginesOptions& options) {
   const Child with = start(directory, properties, true, queries, options);
   const Child without = start(directory, properties, false, queries, options);
-  const Json all = answer_of(with), strict = answer_of(without);
-  check(all);
-  check(strict);
-  const auto sum = [&](const char* key) { return all[key].get<int>() + strict[key].get<int>(); };
-  Version version{all["version"], all["directory"], sum("plans"), sum("loaded")};
-  for (std::size_t i = 0; i < queries.size(); ++i) {
-    Json& answer = version.answers.emplace_back();
-    const bool is_f32 = queries[i].spec.y.dtype == DType::f32;
-    answer[is_f32 ? "tf32" : "engines"] = all["engines"][i];
-    if (is_f32) answer["strict"] = strict["engines"][i];
+  const Answers all = {answer_of(with), answer_of(without)};
+  for (const Json& answer : all) {
+    if (answer.contains("wrong_use")) throw UsageError(answer["wrong_use"].get<std::string>());
+    if (!answer.contains("engines"))
+      throw Error(answer.value("failed", "the process that asked cuDNN ended without an answer"));
   }
-  return version;
+  return all;
 }
 
 }  // namespace lamina::bench

@@ -2,6 +2,7 @@
 // The graphs of the units of networks, each distinct graph once, and the tables that name them; questions about them to
 // a cuDNN, in processes of their own.
 
+#include <array>
 #include <set>
 
 #include "bench/io/result_file.h"
@@ -47,18 +48,16 @@ std::string pass_text(const Spec&, Pass);
 /// The graphs of all networks, batches and layouts of the options, in this order, in all their types.
 Questions questions_of(const EnginesOptions&);
 
-/// The answers of one version. For each query in order there is an object of lists: "engines" or, for f32, "tf32" and
-/// "strict": TF32 is forbidden, and engines that use tensor cores all the same are left out. An engine has its number,
-/// list ("a" or "fallback"), notes, knobs, workspace_bytes and, if it was to be built, its plan or why it is refused.
-struct Version {
-  std::string number, directory;
-  int plans = 0, loaded = 0;
-  std::vector<Json> answers{};
-};
+/// The answers of one version: with TF32, and about f32 without. Each has in "cudnn" its version and directory and
+/// whether there is a driver's library, the number of "plans" and of those that were "loaded", and "engines": for each
+/// query in order the list of its engines. Without TF32, engines that use tensor cores all the same are left out. An
+/// engine has its number, list ("a" or "fallback"), notes, knobs, workspace_bytes and, if it was to be built, its plan
+/// or why it is refused.
+using Answers = std::array<Json, 2>;
 
-/// Asks the cuDNN of a directory in two processes at once, made by fork: call it before there are threads. Throws what
-/// CudnnEngines does, and DeviceError where the library ended a process.
-Version ask(const std::string& directory, const std::string& properties, const std::vector<Query>&,
+/// Asks the cuDNN of a directory in two processes at once, made by fork: call it before there are threads. Throws
+/// UsageError for properties that the library rejects, else Error.
+Answers ask(const std::string& directory, const std::string& properties, const std::vector<Query>&,
             const EnginesOptions&);
 
 }  // namespace lamina::bench
