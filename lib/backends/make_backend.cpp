@@ -31,7 +31,7 @@ std::vector<std::string> backend_names() { return {"eigen", "cuda", "cuda-host",
 std::shared_ptr<Backend> make_backend(const std::string& name, const BackendOptions& options) {
   if (options.device < 0)
     throw UsageError("backend " + name + ": device is " + std::to_string(options.device) + "; give 0 or above");
-  if (name == "eigen") return std::make_shared<eigen::EigenBackend>(options);
+  if (name == "eigen") return eigen::make_backend(options);
   if (name == "cuda") {
 #if defined(LAMINA_WITH_CUDA)
     return cuda::make_backend(options);

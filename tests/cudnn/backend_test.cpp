@@ -23,10 +23,10 @@ TEST_CASE("cudnn: making the backend opens nothing, and the backend is available
   CHECK(on.backend.available() == "no driver");
 
   MachineLog log;
-  cudnn::CudnnBackend without("cudnn:there", make_host_machine(log),
-                              []() -> const cudnn::Api& { throw LoadError("no cuDNN there"); });
-  CHECK(without.available() == "no cuDNN there");
-  CHECK_THROWS_AS(without.device(), LoadError);
+  const std::unique_ptr<Backend> without = cudnn::make_backend(
+      "cudnn:there", make_host_machine(log), []() -> const cudnn::Api& { throw LoadError("no cuDNN there"); });
+  CHECK(without->available() == "no cuDNN there");
+  CHECK_THROWS_AS(without->device(), LoadError);
 }
 
 TEST_CASE("cudnn: the peak is the rate of its device's units, and the library is not asked") {

@@ -122,9 +122,10 @@ TEST_CASE("cudnn loader: the parts of a directory are opened from there, and one
   CHECK(nine.api().unopened.empty());
   CHECK_THAT(partial.api().unopened, ContainsSubstring("libcudnn_cnn.so.9: ") && !ContainsSubstring("; "));
   test::MachineLog log;
-  cudnn::CudnnBackend backend("cudnn", test::make_host_machine(log), [&]() -> const Api& { return partial.api(); });
-  CHECK_THAT(backend.describe(), ContainsSubstring("cuDNN 9.19.0 of " + fs::canonical(scratch.path()).string()) &&
-                                     ContainsSubstring("did not open: "));
+  const auto backend =
+      make_backend("cudnn", test::make_host_machine(log), [&]() -> const Api& { return partial.api(); });
+  CHECK_THAT(backend->describe(), ContainsSubstring("cuDNN 9.19.0 of " + fs::canonical(scratch.path()).string()) &&
+                                      ContainsSubstring("did not open: "));
 }
 
 TEST_CASE("cudnn loader: a directory whose parts cannot be listed is an error that names it") {
@@ -145,17 +146,18 @@ TEST_CASE("cudnn loader: a library that opens a part of another directory is ref
     const Library mixed(folder(name));
     check_one_directory(mixed.api());  // nothing was opened yet
     test::MachineLog log;
-    CudnnBackend backend("cudnn", test::make_host_machine(log), [&]() -> const Api& { return mixed.api(); });
+    const auto backend =
+        make_backend("cudnn", test::make_host_machine(log), [&]() -> const Api& { return mixed.api(); });
     for (int again = 0; again < 2; ++again) {  // no later call uses the mixture
       INFO(name << ", call " << again);
-      CHECK_THROWS_MATCHES(act(backend), LoadError, Says(folder(name), folder("elsewhere")));
+      CHECK_THROWS_MATCHES(act(*backend), LoadError, Says(folder(name), folder("elsewhere")));
     }
   };
-  said("mixed_by_descriptor", [](CudnnBackend& on) { on.device(); });
-  said("mixed_by_query", [&](CudnnBackend& on) { on.lower(spec, {}); });
+  said("mixed_by_descriptor", [](Backend& on) { on.device(); });
+  said("mixed_by_query", [&](Backend& on) { on.lower(spec, {}); });
   for (const std::size_t pass : {0, 1, 2})
     said(std::array{"mixed_by_forward", "mixed_by_backward_params", "mixed_by_backward_data"}[pass],
-         [&](CudnnBackend& on) { run_all(on.lower(spec, {}), 0, pass + 1); });
+         [&](Backend& on) { run_all(on.lower(spec, {}), 0, pass + 1); });
 }
 
 TEST_CASE("cudnn loader: a convolution is lowered and run with each version's numbers") {
@@ -164,8 +166,9 @@ TEST_CASE("cudnn loader: a convolution is lowered and run with each version's nu
     INFO(name);
     const Library library(folder(name));
     test::MachineLog log;
-    CudnnBackend backend("cudnn", test::make_host_machine(log), [&]() -> const Api& { return library.api(); });
-    const Lowered lowered = backend.lower(spec, {});
+    const auto backend =
+        make_backend("cudnn", test::make_host_machine(log), [&]() -> const Api& { return library.api(); });
+    const Lowered lowered = backend->lower(spec, {});
     // The first answer of each is refused with the version's own number.
     REQUIRE(lowered.steps.size() == 3);
     CHECK(lowered.steps[0].algorithm == "winograd");
@@ -183,7 +186,7 @@ TEST_CASE("cudnn loader: a convolution is lowered and run with each version's nu
     }
     dlclose(file);
     CHECK_THROWS_AS(
-        backend.lower(test::spec_of(test::FakeBackend(), plain, {.dtype = DType::f32, .layout = Layout::nhwc}), {}),
+        backend->lower(test::spec_of(test::FakeBackend(), plain, {.dtype = DType::f32, .layout = Layout::nhwc}), {}),
         Unsupported);
   }
 }

@@ -44,7 +44,7 @@ struct Algorithm {
   /// Its bound on |computed - exact| over the sum of |terms|.
   double (*max_error)(const ConvUnit&, Pass, On&) = [](const ConvUnit&, Pass, On&) { return no_bound; };
   Lowered::Step (*lower)(const ConvUnit&, Pass, const Choice&, On&);
-  Prepared (*prepare)(const ConvUnit&, On&) = [](const ConvUnit&, On&) { return Prepared(); };
+  Prepared (*prepare)(const ConvUnit&, On&) = nullptr;  ///< null: as AlgorithmTable::prepare
 };
 
 /// A table. Its `reason` says why the rule puts the row `first` in front; null: its place is the only reason.
@@ -52,6 +52,7 @@ template <class On>
 struct AlgorithmTable {
   std::span<const Algorithm<On>> rows;
   std::string (*reason)(const std::string& first, const ConvUnit&, Pass, On&) = nullptr;
+  Prepared (*prepare)(const ConvUnit&, On&) = [](const ConvUnit&, On&) { return Prepared(); };
 };
 
 /// A row of a table for one pass of one unit, as pick() reads it.
@@ -134,7 +135,8 @@ class Chooser {
     if (!whole_.inference) return lowered;
     const Algorithm<On>& forward = *row_of(lowered.steps[0].algorithm);
     const bool as_it_is = takes(forward, Pass::forward);
-    Prepared prepared = forward.prepare(as_it_is ? whole_ : part_, on_);
+    const auto prepare = forward.prepare != nullptr ? forward.prepare : table_.prepare;
+    Prepared prepared = prepare(as_it_is ? whole_ : part_, on_);
     if (prepared.bytes == 0) return lowered;
     prepared.step.algorithm = forward.name;
     lowered.prepared_bytes = prepared.bytes;

@@ -81,7 +81,7 @@ class CudaBackend final : public Backend {
     if (holds<ConvTranspose>(spec.op)) return algorithms(mirrored(in_f32(spec)), mirrored(pass));
     if (has_table(spec.op)) return halves_.chooser(spec).names(pass);
     if (holds<Input>(spec.op) || !has_pass(spec.op, pass)) return {};
-    if (holds<Recurrent>(spec.op)) return recurrent_algorithms(spec, pass);
+    if (const auto* const op = std::get_if<Recurrent>(&spec.op)) return recurrent_algorithms(*op);
     return {"direct"};
   }
 

@@ -35,7 +35,7 @@ auto lower(const Op& op, const Spec& spec, const Choice&, Machine& machine) -> d
   return lower(op, spec, machine);
 }
 
-std::vector<std::string> recurrent_algorithms(const Spec&, Pass);
+std::vector<std::string> recurrent_algorithms(const Recurrent&);
 
 // The tables of algorithms. Recurrent has several algorithms without a table.
 AlgorithmTable<Machine> conv_table();

@@ -127,94 +127,113 @@ class CudnnMixedPrecision final : public MixedPrecisionLowering {
 /// Whether forward may run again: some calls of the library write more than y.
 bool recomputes(const Op& op) { return !holds<BatchNorm>(op) && !has_algorithms(op); }
 
+class CudnnBackend final : public Backend {
+ public:
+  CudnnBackend(std::string name, std::unique_ptr<Machine> machine, Session::Open open,
+               std::unique_ptr<graph::UnitEngines> engines)
+      : name_(std::move(name)), session_(std::move(machine), std::move(open)), engines_(std::move(engines)) {
+    session_.engines = engines_.get();
+  }
+
+  std::string_view name() const override { return name_; }
+
+  std::string available() const override {
+    if (std::string reason = session_.machine().unavailable(); !reason.empty()) return reason;
+    try {
+      session_.api();
+    } catch (const LoadError& error) {
+      return error.what();
+    }
+    return {};
+  }
+
+  /// "cuDNN 9.19.0 of <directory>, built for CUDA 12.9, ..."
+  std::string describe() override {
+    const Api& api = session_.api();
+    std::string text = "cuDNN " + api.number();
+    if (!api.directory.empty()) text += " of " + api.directory;
+    if (api.GetCudartVersion != nullptr) {
+      const std::size_t cuda = api.GetCudartVersion();
+      text += ", built for CUDA " + std::to_string(cuda / 1000) + "." + std::to_string(cuda % 1000 / 10);
+    }
+    text += ", " + session_.describe_blas() + math_environment();
+    if (engines_) text += ", " + engines_->describe();
+    if (!api.unopened.empty()) text += ", without what did not open: " + api.unopened;
+    return text;
+  }
+
+  /// Opens the library and makes its handle, so that no pass does.
+  Device& device() override {
+    session_.handle();
+    return session_.machine().device();
+  }
+
+  std::vector<std::string> algorithms(const Spec& spec, Pass pass) const override {
+    if (holds<Input>(spec.op) || !has_pass(spec.op, pass)) return {};
+    if (pass == Pass::recompute && !recomputes(spec.op)) return {};
+    if (holds<ConvTranspose>(spec.op)) return algorithms(mirrored(spec), mirrored(pass));
+    std::vector<std::string> names;
+    if (engines_ && pass != Pass::recompute && (!has_halves(spec) || library_takes_halves(spec)))
+      names = engines_->names(spec, pass, session_);
+    const auto with = [&](const std::vector<std::string>& calls) {
+      names.insert(names.end(), calls.begin(), calls.end());
+      return names;
+    };
+    if (is_product_of_graph(spec, engines_.get())) return with(conv_algorithm_names(graph::as_convolution(spec), pass));
+    if (holds<FullyConnected>(spec.op)) return {"gemm"};
+    if (holds<Recurrent>(spec.op)) return recurrent_algorithms(spec);
+    if (!holds<Conv>(spec.op)) return with({"direct"});
+    return with(conv_algorithm_names(spec, pass));
+  }
+
+  bool fuses(const Spec& spec, const Node& next, int) const override {
+    return joins(spec, spec.tail.size(), next.op, engines_ != nullptr);
+  }
+  bool masks_dx(const Spec& spec, const Spec& reader) const override {
+    return engines_ && graph::joins_gradient(spec, reader);
+  }
+  bool takes_pitch(const Spec& spec) const override {
+    return holds<Conv, ConvTranspose, Add>(spec.op) || may_be_view(spec.op) ||
+           (is_own_with_pitch(spec.op) && spec.y.layout == Layout::nchw);
+  }
+
+  /// Opens the library. A convolution's algorithm and workspace are queried with a handle, which needs the device;
+  /// without a device, the workspace is the choice's limit, and reported as not exact.
+  Lowered lower(const Spec& spec, const Choice& choice) override {
+    check_enumerators(spec, choice);
+    check_spec(spec, engines_ != nullptr);
+    if (!takes_pitch(spec) && !is_dense(spec)) refuse(spec.op, "its tensors must be without gaps");
+    if (!has_halves(spec)) return lower_in_one_type(spec, choice, session_);
+    check_math("cudnn: " + to_string(spec.op), half_type(spec), choice.math);
+    check_version(spec, session_.api());
+    if (!library_takes_halves(spec)) return lower_on_copies(spec, choice, halves_);
+    if (choice.max_error < no_bound)
+      refuse(spec.op, "no bound on the error of the library's calls on halves is documented; leave max_error out");
+    return lower_in_one_type(spec, choice, session_);
+  }
+
+  void update(const Update& update) override {
+    if (update.dtype != parameter_dtype(update.dtype))
+      throw Unsupported("cudnn: no updates of " + std::string(to_string(update.dtype)) +
+                        "; parameters have f32 or f64");
+    session_.machine().update(update);
+  }
+
+  void check_overflow(const UpdateTensors& all) override { session_.machine().check_overflow(all); }
+  double peak_flops_per_second(DType dtype) override { return session_.machine().peak_flops_per_second(dtype); }
+
+ private:
+  std::string name_;
+  mutable Session session_;
+  std::unique_ptr<graph::UnitEngines> engines_;  // null in cudnn; its plans end before the session
+  CudnnMixedPrecision halves_{session_};
+};
+
 }  // namespace
 
-CudnnBackend::CudnnBackend(std::string name, std::unique_ptr<Machine> machine, Session::Open open,
-                           std::unique_ptr<graph::UnitEngines> engines)
-    : name_(std::move(name)),
-      session_(std::make_unique<Session>(std::move(machine), std::move(open))),
-      engines_(std::move(engines)),
-      halves_(std::make_unique<CudnnMixedPrecision>(*session_)) {
-  session_->engines = engines_.get();
-}
-
-std::string CudnnBackend::available() const {
-  if (std::string reason = session_->machine().unavailable(); !reason.empty()) return reason;
-  try {
-    session_->api();
-  } catch (const LoadError& error) {
-    return error.what();
-  }
-  return {};
-}
-
-std::string CudnnBackend::describe() {
-  const Api& api = session_->api();
-  std::string text = "cuDNN " + api.number();
-  if (!api.directory.empty()) text += " of " + api.directory;
-  if (api.GetCudartVersion != nullptr) {
-    const std::size_t cuda = api.GetCudartVersion();
-    text += ", built for CUDA " + std::to_string(cuda / 1000) + "." + std::to_string(cuda % 1000 / 10);
-  }
-  text += ", " + session_->describe_blas() + math_environment();
-  if (engines_) text += ", " + engines_->describe();
-  if (!api.unopened.empty()) text += ", without what did not open: " + api.unopened;
-  return text;
-}
-
-Device& CudnnBackend::device() {
-  session_->handle();
-  return session_->machine().device();
-}
-
-std::vector<std::string> CudnnBackend::algorithms(const Spec& spec, Pass pass) const {
-  if (holds<Input>(spec.op) || !has_pass(spec.op, pass)) return {};
-  if (pass == Pass::recompute && !recomputes(spec.op)) return {};
-  if (holds<ConvTranspose>(spec.op)) return algorithms(mirrored(spec), mirrored(pass));
-  std::vector<std::string> names;
-  if (engines_ && pass != Pass::recompute && (!has_halves(spec) || library_takes_halves(spec)))
-    names = engines_->names(spec, pass, *session_);
-  const auto with = [&](const std::vector<std::string>& calls) {
-    names.insert(names.end(), calls.begin(), calls.end());
-    return names;
-  };
-  if (is_product_of_graph(spec, engines_.get())) return with(conv_algorithm_names(graph::as_convolution(spec), pass));
-  if (holds<FullyConnected>(spec.op)) return {"gemm"};
-  if (holds<Recurrent>(spec.op)) return recurrent_algorithms(spec, pass);
-  if (!holds<Conv>(spec.op)) return with({"direct"});
-  return with(conv_algorithm_names(spec, pass));
-}
-
-bool CudnnBackend::fuses(const Spec& spec, const Node& next, int) const {
-  return joins(spec, spec.tail.size(), next.op, engines_ != nullptr);
-}
-
-bool CudnnBackend::masks_dx(const Spec& spec, const Spec& reader) const {
-  return engines_ && graph::joins_gradient(spec, reader);
-}
-
-bool CudnnBackend::takes_pitch(const Spec& spec) const {
-  return holds<Conv, ConvTranspose, Add>(spec.op) || may_be_view(spec.op) ||
-         (is_own_with_pitch(spec.op) && spec.y.layout == Layout::nchw);
-}
-
-Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {
-  check_enumerators(spec, choice);
-  check_spec(spec, engines_ != nullptr);
-  if (!takes_pitch(spec) && !is_dense(spec)) refuse(spec.op, "its tensors must be without gaps");
-  if (!has_halves(spec)) return lower_in_one_type(spec, choice, *session_);
-  check_math("cudnn: " + to_string(spec.op), half_type(spec), choice.math);
-  check_version(spec, session_->api());
-  if (!library_takes_halves(spec)) return lower_on_copies(spec, choice, *halves_);
-  if (choice.max_error < no_bound)
-    refuse(spec.op, "no bound on the error of the library's calls on halves is documented; leave max_error out");
-  return lower_in_one_type(spec, choice, *session_);
-}
-
-void CudnnBackend::update(const Update& update) {
-  if (update.dtype != parameter_dtype(update.dtype))
-    throw Unsupported("cudnn: no updates of " + std::string(to_string(update.dtype)) + "; parameters have f32 or f64");
-  session_->machine().update(update);
+std::unique_ptr<Backend> make_backend(std::string name, std::unique_ptr<Machine> machine, Session::Open open,
+                                      std::unique_ptr<graph::UnitEngines> engines) {
+  return std::make_unique<CudnnBackend>(std::move(name), std::move(machine), std::move(open), std::move(engines));
 }
 
 std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOptions& options) {
@@ -227,7 +246,7 @@ std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOpti
   if (kind == "cudnn-graph") engines = std::make_unique<graph::UnitEngines>(options.device_properties, options.plans);
   std::unique_ptr<Machine> machine = make_cuda_machine(options);
   const auto claim = std::make_shared<const Claim>(directory);
-  return std::make_unique<CudnnBackend>(
+  return make_backend(
       name, std::move(machine), [directory, claim]() -> const Api& { return process_library(directory); },
       std::move(engines));
 }

@@ -5,14 +5,15 @@
 
 #include <Eigen/src/Core/util/Macros.h>  // the version alone: nothing of Eigen may be instantiated here
 
-#include <variant>
-
 #include "lib/backends/common/algorithms.h"
 #include "lib/backends/common/conv_transpose.h"
 #include "lib/backends/common/lowering.h"
+#include "lib/backends/common/on_copies.h"
 #include "lib/backends/common/unit_checks.h"
+#include "lib/backends/eigen/runtime/common.h"
 #include "lib/backends/eigen/runtime/instruction_set.h"
 #include "lib/backends/eigen/runtime/peak.h"
+#include "lib/core/device/host/host_device.h"
 
 namespace lamina::eigen {
 namespace {
@@ -52,52 +53,82 @@ const InstructionSet& set_of(const BackendOptions& options) {
   return options.instruction_set.empty() ? widest_instruction_set() : instruction_set(options.instruction_set);
 }
 
+class EigenMixedPrecision final : public MixedPrecisionLowering {
+ public:
+  explicit EigenMixedPrecision(const Context& context) : context_(context) {}
+  std::string_view backend() const override { return "eigen"; }
+  std::int64_t chunk_elements() const override { return context_.pool.threads() * (std::int64_t{1} << 20); }
+  bool takes_halves(const Spec& spec) const override { return is_norm(spec.op) || holds<MaxPool>(spec.op); }
+  Lowered lower(const Spec& spec, const Choice& choice) override {
+    return context_.set.lower(holds<MaxPool>(spec.op) ? spec : in_f32(spec), choice, context_);
+  }
+  void convert(const Tensor& to, const Tensor& from) override { context_.set.convert(to, from, context_.pool); }
+
+ private:
+  const Context& context_;
+};
+
+class EigenBackend final : public Backend {
+ public:
+  explicit EigenBackend(const BackendOptions& options)
+      : pool_(on_the_host(options).threads),
+        context_{pool_, set_of(options), halves_},
+        device_(pool_.threads(), options.memory_limit) {}
+
+  std::string_view name() const override { return "eigen"; }
+  std::string available() const override { return {}; }
+  /// "kernels of Lamina, Eigen 3.4.0 for im2col_eigen, lrn, softmax and losses, instruction set
+  /// x86-64-v4, 2 threads"
+  std::string describe() override {
+    const int threads = pool_.threads();
+    return "kernels of Lamina, Eigen " + std::to_string(EIGEN_WORLD_VERSION) + "." +
+           std::to_string(EIGEN_MAJOR_VERSION) + "." + std::to_string(EIGEN_MINOR_VERSION) +
+           " for im2col_eigen, lrn, softmax and losses, instruction set " + context_.set.name + ", " +
+           std::to_string(threads) + (threads == 1 ? " thread" : " threads");
+  }
+  Device& device() override { return device_; }
+
+  std::vector<std::string> algorithms(const Spec& spec, Pass pass) const override {
+    if (holds<ConvTranspose>(spec.op)) return algorithms(mirrored(in_f32(spec)), mirrored(pass));
+    if (has_table(spec.op)) return chooser(spec).names(pass);
+    if (!holds<Input>(spec.op) && has_pass(spec.op, pass)) return {"direct"};
+    return {};
+  }
+
+  bool fuses(const Spec& spec, const Node& next, int) const override {
+    return joins(spec.op, spec.tail, spec.tail.size(), next.op, spec.mode);
+  }
+  bool takes_pitch(const Spec&) const override { return true; }
+
+  Lowered lower(const Spec& spec, const Choice& choice) override {
+    check_spec(spec, choice);
+    check_names(spec, choice, halves_);
+    if (has_table(spec.op)) return chooser(spec).lower(choice);
+    const Lowered lowered =
+        has_halves(spec) ? lower_on_copies(spec, choice, halves_) : context_.set.lower(spec, choice, context_);
+    if (!holds<ConvTranspose>(spec.op)) check_direct("eigen", spec, choice, lowered);
+    return lowered;
+  }
+
+  double peak_flops_per_second(DType dtype) override {
+    return eigen::peak_flops_per_second(pool_, context_.set, dtype);
+  }
+  void update(const Update& update) override { context_.set.update(update, pool_); }
+  void check_overflow(const UpdateTensors& all) override { context_.set.check_overflow(all, pool_); }
+
+ private:
+  Chooser<const Context> chooser(const Spec& spec) const {
+    return {context_.set.table(spec.op), spec, context_, context_.halves};
+  }
+
+  ThreadPool pool_;
+  EigenMixedPrecision halves_{context_};
+  Context context_;
+  HostDevice device_;
+};
+
 }  // namespace
 
-std::int64_t EigenMixedPrecision::chunk_elements() const { return context_.pool.threads() * (std::int64_t{1} << 20); }
-
-bool EigenMixedPrecision::takes_halves(const Spec& spec) const { return is_norm(spec.op) || holds<MaxPool>(spec.op); }
-
-Lowered EigenMixedPrecision::lower(const Spec& spec, const Choice& choice) {
-  return context_.set.lower(holds<MaxPool>(spec.op) ? spec : in_f32(spec), choice, context_);
-}
-
-EigenBackend::EigenBackend(const BackendOptions& options)
-    : pool_(on_the_host(options).threads),
-      context_{pool_, set_of(options), halves_},
-      device_(pool_.threads(), options.memory_limit) {}
-
-std::string EigenBackend::describe() {
-  const int threads = pool_.threads();
-  return "kernels of Lamina, Eigen " + std::to_string(EIGEN_WORLD_VERSION) + "." + std::to_string(EIGEN_MAJOR_VERSION) +
-         "." + std::to_string(EIGEN_MINOR_VERSION) + " for im2col_eigen, lrn, softmax and losses, instruction set " +
-         context_.set.name + ", " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
-}
-
-std::vector<std::string> EigenBackend::algorithms(const Spec& spec, Pass pass) const {
-  if (holds<ConvTranspose>(spec.op)) return algorithms(mirrored(in_f32(spec)), mirrored(pass));
-  if (has_table(spec.op)) return Chooser(context_.set.table(spec.op), spec, context_, context_.halves).names(pass);
-  if (!holds<Input>(spec.op) && has_pass(spec.op, pass)) return {"direct"};
-  return {};
-}
-
-bool EigenBackend::fuses(const Spec& spec, const Node& next, int) const {
-  return joins(spec.op, spec.tail, spec.tail.size(), next.op, spec.mode);
-}
-
-Lowered EigenBackend::lower(const Spec& spec, const Choice& choice) {
-  check_spec(spec, choice);
-  check_names(spec, choice, halves_);
-  if (has_table(spec.op))
-    return Chooser<const Context>(context_.set.table(spec.op), spec, context_, halves_).lower(choice);
-  const Lowered lowered =
-      has_halves(spec) ? lower_on_copies(spec, choice, halves_) : context_.set.lower(spec, choice, context_);
-  if (!holds<ConvTranspose>(spec.op)) check_direct("eigen", spec, choice, lowered);
-  return lowered;
-}
-
-double EigenBackend::peak_flops_per_second(DType dtype) {
-  return eigen::peak_flops_per_second(pool_, context_.set, dtype);
-}
+std::unique_ptr<Backend> make_backend(const BackendOptions& options) { return std::make_unique<EigenBackend>(options); }
 
 }  // namespace lamina::eigen

@@ -35,8 +35,8 @@ class ScratchAllocator {
 
 /// The bytes that allocate(ScratchAllocator&) takes.
 template <class Allocate>
-std::size_t allocated_bytes(const Allocate& allocate) {
-  ScratchAllocator counter;
+std::size_t allocated_bytes(const Allocate& allocate, std::size_t alignment = 64) {
+  ScratchAllocator counter(nullptr, alignment);
   allocate(counter);
   return counter.used_bytes();
 }

@@ -89,12 +89,13 @@ struct FakeBackend {
   explicit FakeBackend(std::size_t version = 91900, const char* name = "cudnn",
                        std::unique_ptr<cudnn::graph::UnitEngines> engines = nullptr)
       : fake(version),
-        backend(
-            name, make_host_machine(log), [this]() -> const cudnn::Api& { return fake.api; }, std::move(engines)) {}
+        made(cudnn::make_backend(
+            name, make_host_machine(log), [this]() -> const cudnn::Api& { return fake.api; }, std::move(engines))) {}
 
   Fake fake;
   MachineLog log;
-  cudnn::CudnnBackend backend;
+  std::unique_ptr<Backend> made;
+  Backend& backend = *made;
 };
 
 }  // namespace lamina::test

@@ -107,8 +107,7 @@ constexpr Algorithm<Machine> conv_rows[] = {
      .refusal = depthwise_refusal,
      .place = [](const ConvUnit& c, Pass, Machine&) { return c.op.groups > 1 ? Place::planes : Place::behind; },
      .max_error = product_error,
-     .lower = conv_step<ConvDepthwise>,
-     .prepare = folded},
+     .lower = conv_step<ConvDepthwise>},
     {.name = winograd_4x4_name,
      .refusal = winograd_4x4_refusal,
      .place = [](const ConvUnit& c, Pass pass,
@@ -120,28 +119,24 @@ constexpr Algorithm<Machine> conv_rows[] = {
      .place = [](const ConvUnit& c, Pass pass,
                  Machine&) { return gemm_1x1_pays(c, pass) ? Place::pixels : Place::single_pixels; },
      .max_error = product_error,
-     .lower = conv_step<Conv1x1>,
-     .prepare = folded},
+     .lower = conv_step<Conv1x1>},
     {.name = ConvImplicitGemm::name,
      .refusal = implicit_gemm_refusal,
      .place = [](const ConvUnit&, Pass, Machine&) { return Place::implicit; },
      .max_error = product_error,
-     .lower = conv_step<ConvImplicitGemm>,
-     .prepare = folded},
+     .lower = conv_step<ConvImplicitGemm>},
     {.name = im2col_gemm_name,
      .refusal = im2col_gemm_refusal,
      .place = place_of_im2col_gemm,
      .max_error = product_error,
-     .lower = im2col_gemm_step,
-     .prepare = folded},
+     .lower = im2col_gemm_step},
     {.name = ConvDirect::name,
      .place =
          [](const ConvUnit& c, Pass pass, Machine&) {
            return pass != Pass::backward_params && has_narrow_groups(c) ? Place::narrow : Place::plain;
          },
      .max_error = direct_error,
-     .lower = conv_step<ConvDirect>,
-     .prepare = folded}};
+     .lower = conv_step<ConvDirect>}};
 
 /// Why the rule has this algorithm first.
 std::string conv_reason(const std::string& first, const ConvUnit& c, Pass pass, Machine& machine) {
@@ -158,6 +153,6 @@ std::string conv_reason(const std::string& first, const ConvUnit& c, Pass pass, 
 
 }  // namespace
 
-AlgorithmTable<Machine> conv_table() { return {conv_rows, conv_reason}; }
+AlgorithmTable<Machine> conv_table() { return {conv_rows, conv_reason, folded}; }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -28,9 +28,7 @@ struct Problem : ConvUnit {
 
   explicit Problem(const ConvUnit& c) : ConvUnit(c), g(geometry_of(c.op)) {}
 
-  bool plain() const {
-    return g.kernel_h == 1 && g.kernel_w == 1 && g.stride_h == 1 && g.stride_w == 1 && g.pad_h == 0 && g.pad_w == 0;
-  }
+  bool plain() const { return op.kernel == Size(1) && op.stride == Size(1) && op.pad == Size(0); }
   int rows() const { return x.c * g.kernel_h * g.kernel_w; }  ///< rows of the columns of all groups
   int group_rows() const { return rows() / g.groups; }
   std::int64_t columns_per_image() const { return plain() ? 0 : rows() * y.plane(); }

@@ -53,17 +53,12 @@ GemmProblem<T> data_product(const Layer& l, const T* dgates, const T* w, T* dx) 
   return {l.rows(), l.channels, l.products(), dgates, l.gates(), 1, w, l.channels, 1, dx, l.channels, 1, false};
 }
 
-/// Parts of a block, each with the alignment of a cuBLAS workspace.
-struct Parts : ScratchAllocator {
-  explicit Parts(void* memory = nullptr) : ScratchAllocator(memory, block_alignment) {}
-};
-
 /// The numbers that forward keeps for backward; in inference a part of the workspace.
 template <class T>
 struct Saved {
   T* gates;
   T* cells;
-  Saved(const Layer& l, Parts& memory)
+  Saved(const Layer& l, ScratchAllocator& memory)
       : gates(memory.take<T>(std::int64_t{l.rows()} * l.gates())),
         cells(memory.take<T>(std::int64_t{l.rows()} * l.extent.hidden)) {}
 };
@@ -74,7 +69,7 @@ struct ForwardMemory {
   T* rows;    // rows of x
   T* state;
   void* product;  // workspace of the product
-  ForwardMemory(const Layer& l, Parts& memory)
+  ForwardMemory(const Layer& l, ScratchAllocator& memory)
       : turned(memory.take<T>(l.persistent ? std::int64_t{l.gates()} * l.extent.hidden : 0)),
         rows(memory.take<T>(l.vocabulary != 0 ? 0 : std::int64_t{l.rows()} * l.channels)),
         state(memory.take<T>(l.persistent ? 0 : recurrent_steps_state(l.extent))),
@@ -90,7 +85,7 @@ struct BackwardMemory {
   T* rows;  // rows of x, then of dx
   T* state;
   void* product;  // workspace of the product or of the bias gradient
-  BackwardMemory(const Layer& l, Parts& memory)
+  BackwardMemory(const Layer& l, ScratchAllocator& memory)
       : dgates(memory.take<T>(std::int64_t{l.rows()} * l.gates())),
         h(memory.take<T>(std::int64_t{l.rows()} * l.extent.hidden)),
         rows(memory.take<T>(l.vocabulary != 0 ? 0 : std::int64_t{l.rows()} * l.channels)),
@@ -104,16 +99,15 @@ struct BackwardMemory {
              product_bytes(l.blas, data_product<T>(l, {}, {}, {}))})))) {}
 };
 
+/// The bytes of parts that each have the alignment of a cuBLAS workspace.
 template <class Memory>
 std::size_t bytes_of(const Layer& l) {
-  Parts counter;
-  Memory(l, counter);
-  return counter.used_bytes();
+  return allocated_bytes([&](auto& memory) { Memory(l, memory); }, block_alignment);
 }
 
 template <class T>
 void forward(Stream stream, const Layer& l, const Args& args) {
-  Parts workspace(args.workspace), saved(args.saved);
+  ScratchAllocator workspace(args.workspace, block_alignment), saved(args.saved, block_alignment);
   const ForwardMemory<T> memory(l, workspace);
   const Saved<T> kept(l, l.training ? saved : workspace);
   const View<const T> x = view<const T>(args.x[0]);
@@ -139,7 +133,7 @@ void forward(Stream stream, const Layer& l, const Args& args) {
 
 template <class T>
 void backward(Stream stream, const Layer& l, const Args& args) {
-  Parts workspace(args.workspace), saved(args.saved);
+  ScratchAllocator workspace(args.workspace, block_alignment), saved(args.saved, block_alignment);
   const BackwardMemory<T> memory(l, workspace);
   const Saved<T> kept(l, saved);
   const View<const T> x = view<const T>(args.x[0]);
@@ -181,9 +175,9 @@ void backward(Stream stream, const Layer& l, const Args& args) {
 }
 
 /// The algorithm of a step for these passes: the choice's, or the best. A step has only one name.
-std::string algorithm_of(const std::string& unit, const Spec& spec, const Choice& choice,
+std::string algorithm_of(const std::string& unit, const Recurrent& op, const Choice& choice,
                          const std::vector<Pass>& passes) {
-  const std::vector<std::string> known = recurrent_algorithms(spec, passes.front());
+  const std::vector<std::string> known = recurrent_algorithms(op);
   std::string named;
   for (const Pass pass : passes) {
     const std::string& name = choice.algorithm[static_cast<std::size_t>(pass)];
@@ -203,9 +197,7 @@ std::string algorithm_of(const std::string& unit, const Spec& spec, const Choice
 
 }  // namespace
 
-std::vector<std::string> recurrent_algorithms(const Spec& spec, Pass pass) {
-  if (pass != Pass::forward && pass != Pass::backward_params && pass != Pass::backward_data) return {};
-  const auto& op = std::get<Recurrent>(spec.op);
+std::vector<std::string> recurrent_algorithms(const Recurrent& op) {
   if (op.cell == Cell::gru || op.hidden > lstm_persistent_hidden) return {"steps", own_products_name};
   return {persistent_name, "steps", own_products_name};
 }
@@ -231,7 +223,7 @@ Lowered lower(const Recurrent& op, const Spec& spec, const Choice& choice, Machi
   lowered.backward_reads_x[0] = true;
   with_type(machine.backend, spec.y.dtype, [&]<class T>() {
     const auto add = [&](std::vector<Pass> passes, auto function, auto bytes) {
-      const std::string algorithm = algorithm_of(unit, spec, choice, passes);
+      const std::string algorithm = algorithm_of(unit, op, choice, passes);
       l.persistent = algorithm == persistent_name;
       l.blas = machine.has_blas() && algorithm != own_products_name ? &machine : nullptr;
       if (l.blas != nullptr && bytes(l) > choice.workspace_limit) l.blas = nullptr;

@@ -18,8 +18,8 @@ bool CudnnEngine::has(std::string_view note) const {
 
 std::vector<PlannedUnit> cudnn_graph_units(const Graph& graph, const Options& options) {
   // The planner asks it only where units end, for which it needs neither a device nor a library.
-  const cudnn::CudnnBackend backend("cudnn-graph", nullptr, nullptr, std::make_unique<UnitEngines>("", ""));
-  return planned_units(graph, backend, options);
+  const auto backend = cudnn::make_backend("cudnn-graph", nullptr, nullptr, std::make_unique<UnitEngines>("", ""));
+  return planned_units(graph, *backend, options);
 }
 
 std::vector<std::pair<Spec, Pass>> cudnn_graphs(const Spec& spec) {

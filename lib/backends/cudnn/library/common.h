@@ -105,6 +105,6 @@ Lowered lower(const OpOfOurKernels auto&, const Spec& spec, const Choice&, Sessi
 }
 
 /// The algorithms of a recurrent op, best guess first.
-std::vector<std::string> recurrent_algorithms(const Spec&, Pass);
+std::vector<std::string> recurrent_algorithms(const Spec&);
 
 }  // namespace lamina::cudnn

@@ -106,10 +106,8 @@ class Sequence : Calls {
 
   /// Whether the library accepts a forward pass. Runs a pass and waits for it.
   bool works() const {
-    ScratchAllocator counter;
-    const Trial sizes(*this, counter);
     Device& device = session.machine().device();
-    const Buffer memory(device, counter.used_bytes());
+    const Buffer memory(device, bytes_of<Trial>());
     device.fill(memory.data(), 0, memory.size_bytes());
     ScratchAllocator allocator(memory.data());
     const Trial trial(*this, allocator);
@@ -209,9 +207,7 @@ class Sequence : Calls {
 
   template <class Memory>
   std::size_t bytes_of() const {
-    ScratchAllocator counter;
-    Memory(*this, counter);
-    return counter.used_bytes();
+    return allocated_bytes([&](auto& memory) { Memory(*this, memory); });
   }
   static void* take(ScratchAllocator& memory, std::size_t bytes) {
     return memory.take<std::byte>(static_cast<std::int64_t>(aligned(bytes)));
@@ -306,8 +302,7 @@ class Sequence : Calls {
 
 }  // namespace
 
-std::vector<std::string> recurrent_algorithms(const Spec& spec, Pass pass) {
-  if (pass != Pass::forward && pass != Pass::backward_params && pass != Pass::backward_data) return {};
+std::vector<std::string> recurrent_algorithms(const Spec& spec) {
   const char* const first = rule(std::get<Recurrent>(spec.op), spec).name;
   std::vector<std::string> names = {first};
   for (const Algorithm& algorithm : all_algorithms)

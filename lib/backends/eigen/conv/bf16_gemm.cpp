@@ -148,9 +148,7 @@ class PairKernel final : public Kernel {
     part_.w.resize((chunk_.op.bias ? 2 : 1) + folded);
     part_.state.resize(folded);
     part_.dw.resize(1);
-    ScratchAllocator counter(nullptr, block_alignment);
-    place(counter);
-    bytes_ = counter.used_bytes();
+    bytes_ = allocated_bytes([&](auto& memory) { place(memory); }, block_alignment);
   }
 
   std::size_t workspace_bytes() const override { return bytes_; }

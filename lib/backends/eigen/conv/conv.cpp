@@ -57,8 +57,7 @@ constexpr Algorithm<const Context> conv_rows[] = {
      .place = [](const ConvUnit& c, Pass pass,
                  const Context& context) { return depthwise_pays(c, pass, context) ? Place::ahead : Place::behind; },
      .max_error = depthwise_error,
-     .lower = depthwise_step,
-     .prepare = norm_fold},
+     .lower = depthwise_step},
     {.name = bf16_gemm_name,
      .takes = [](const Spec&, Pass) { return true; },
      .refusal = bf16_gemm_refusal,
@@ -67,23 +66,19 @@ constexpr Algorithm<const Context> conv_rows[] = {
      .max_error = [](const ConvUnit& c, Pass pass,
                      const Context& context) { return bf16_gemm_error(c, pass, context, im2col_gemm_on_pairs_error); },
      .lower = [](const ConvUnit& c, Pass pass, const Choice&,
-                 const Context& context) { return bf16_gemm_step(c, pass, context, im2col_gemm_on_pairs_step); },
-     .prepare = norm_fold},
+                 const Context& context) { return bf16_gemm_step(c, pass, context, im2col_gemm_on_pairs_step); }},
     {.name = im2col_gemm_name,
      .place = [](const ConvUnit&, Pass, const Context&) { return Place::usual; },
      .max_error = im2col_gemm_error,
-     .lower = im2col_gemm_step,
-     .prepare = norm_fold},
+     .lower = im2col_gemm_step},
     {.name = "direct",
      .place = [](const ConvUnit&, Pass, const Context&) { return Place::behind; },
      .max_error = direct_error,
-     .lower = direct_step,
-     .prepare = norm_fold},
+     .lower = direct_step},
     {.name = im2col_eigen_name,
      .place = [](const ConvUnit&, Pass, const Context&) { return by_name_only; },
      .max_error = im2col_eigen_error,
-     .lower = im2col_eigen_step,
-     .prepare = norm_fold}};
+     .lower = im2col_eigen_step}};
 
 /// Why the rule has this algorithm first.
 std::string conv_reason(const std::string& first, const ConvUnit& c, Pass, const Context&) {
@@ -116,6 +111,6 @@ double direct_error(const ConvUnit& c, Pass pass, const Context&) {
   return c.dtype == DType::f64 ? sum : sum + error_of_roundings(2, c.dtype);
 }
 
-AlgorithmTable<const Context> conv_table() { return {conv_rows, conv_reason}; }
+AlgorithmTable<const Context> conv_table() { return {conv_rows, conv_reason, norm_fold}; }
 
 }  // namespace lamina::eigen
