@@ -7,7 +7,6 @@
 // backward_params  dw = dy * columns^T, added up over images in order; threads share channels and filters
 
 #include <algorithm>
-#include <utility>
 
 #include "conv_tail.h"
 #include "lib/backends/eigen/gemm/eigen_product.h"
@@ -26,18 +25,19 @@ std::int64_t part_size(std::int64_t count, std::int64_t fit, std::int64_t parts)
 template <class T>
 class EigenConv {
  public:
-  EigenConv(const ConvUnit& c, Pass pass, int threads) : c_(c), pass_(pass), threads_(threads) {
+  EigenConv(const ConvUnit& c, Pass pass, const Context& context)
+      : c_(c), pass_(pass), threads_(context.pool.threads()), tail_(c, context.set) {
     const std::int64_t fit = columns_bytes / static_cast<std::int64_t>(sizeof(T));
     channels_ = c.group_channels();
     filters_ = c.group_filters();
     columns_ = grid();
-    const std::int64_t units = divide_up(threads, std::int64_t{c.y.n} * c.op.groups);  // units of each image
+    const std::int64_t units = divide_up(threads_, std::int64_t{c.y.n} * c.op.groups);  // units of each image
     switch (pass) {
       case Pass::forward:
         columns_ = part_size(columns_, std::max<std::int64_t>(1, fit / (channels_ * taps())), units);
         break;
       case Pass::backward_params: {
-        const Partition parts = partition({channels_}, filters_, threads, 1, 1);
+        const Partition parts = partition({channels_}, filters_, threads_, 1, 1);
         channel_parts_ = parts.columns;
         channels_ = divide_up(channels_, parts.columns);
         filters_ = divide_up(filters_, parts.rows);
@@ -49,8 +49,40 @@ class EigenConv {
   }
 
   std::size_t workspace_bytes() const { return static_cast<std::size_t>(threads_) * part_bytes(); }
-  std::int64_t roundings() const;
-  void run(const Args&, const ConvTail<T>&, ThreadPool&) const;
+
+  /// A term of a product is rounded at most as often as the product has terms, in whatever order they are added.
+  std::int64_t roundings() const {
+    switch (pass_) {
+      case Pass::forward: return depth();
+      case Pass::backward_params: return columns_ + c_.y.n * divide_up(grid(), columns_) - 1;
+      default: return filters_ + taps() - 1;
+    }
+  }
+
+  void run(const Args& args, ThreadPool& pool) const {
+    if (pass_ == Pass::forward) place_addend(c_, args, pool);
+    if (pass_ == Pass::backward_data && !args.dx[0]) return;
+    if (pass_ == Pass::backward_params) {
+      bias_gradient<T>(c_, args, pool);
+      if (args.dw.empty() || !args.dw[0]) return;
+    }
+    const std::int64_t blocks =
+        pass_ == Pass::forward ? divide_up(grid(), columns_) : divide_up(c_.group_channels(), channels_);
+    const std::int64_t units = std::int64_t{c_.y.n} * c_.op.groups * blocks;
+    pool.run([&](int part) {
+      ScratchAllocator scratch = ScratchAllocator(args.workspace).part(part, part_bytes());
+      const Buffers buffers = allocate(scratch);
+      if (pass_ == Pass::backward_params) return backward_params(args, part, buffers);
+      const IndexRange mine = share_of(units, 1, part, threads_);
+      for (std::int64_t unit = mine.first; unit < mine.last; ++unit) {
+        if (pass_ == Pass::forward) {
+          forward(args, unit, buffers);
+        } else {
+          backward_data(args, unit, buffers);
+        }
+      }
+    });
+  }
 
  private:
   using Product = EigenProduct<T>;
@@ -82,201 +114,143 @@ class EigenConv {
     return allocated_bytes([&](auto& scratch) { allocate(scratch); });
   }
 
+  /// Columns [first, first + count) of these channels of one image.
   EigenMatrix<const T> columns_of(const T* planes, std::int64_t channels, std::int64_t first, std::int64_t count,
-                                  T* to) const;
-  EigenMatrix<const T> gradient_of(const Source<T>&, std::int64_t first, std::int64_t count, std::int64_t filters,
-                                   T* to) const;
-  void add_columns(const T* columns, std::int64_t channels, T* planes) const;
-  void forward(const Args&, const ConvTail<T>&, std::int64_t unit, const Buffers&) const;
-  void backward_data(const Args&, std::int64_t unit, const Buffers&) const;
-  void backward_params(const Args&, int part, const Buffers&) const;
+                                  T* to) const {
+    if (in_place()) return {planes + first, c_.x.plane()};
+    const Conv& op = c_.op;
+    T* out = to;
+    for (std::int64_t channel = 0; channel < channels; ++channel, planes += c_.x.plane()) {
+      for (int r = 0; r < op.kernel.h; ++r) {
+        for (int s = 0; s < op.kernel.w; ++s) {
+          const int right = s * op.dilation.w - op.pad.w;
+          const Range inside = range_within(c_.y.w, op.stride.w, right, 0, c_.x.w);
+          for (std::int64_t j = first; j < first + count;) {
+            const int p = static_cast<int>(j / c_.y.w), q0 = static_cast<int>(j % c_.y.w);
+            const int end = static_cast<int>(std::min<std::int64_t>(c_.y.w, q0 + first + count - j));
+            const int h = p * op.stride.h - op.pad.h + r * op.dilation.h;
+            const bool exists = h >= 0 && h < c_.x.h;
+            const int low = exists ? std::clamp(inside.first, q0, end) : end;
+            const int high = exists ? std::clamp(inside.last, low, end) : end;
+            const T* const row = planes + std::int64_t{h} * c_.x.w + right;
+            out = std::fill_n(out, low - q0, T{0});
+            for (int q = low; q < high; ++q) *out++ = row[q * op.stride.w];
+            out = std::fill_n(out, end - high, T{0});
+            j += end - q0;
+          }
+        }
+      }
+    }
+    return {to, count};
+  }
+
+  /// The opposite of columns_of() for a whole image: adds each element to the element that it was copied from.
+  void add_columns(const T* columns, std::int64_t channels, T* planes) const {
+    const Conv& op = c_.op;
+    for (std::int64_t channel = 0; channel < channels; ++channel, planes += c_.x.plane()) {
+      for (int r = 0; r < op.kernel.h; ++r) {
+        for (int s = 0; s < op.kernel.w; ++s, columns += grid()) {
+          const int right = s * op.dilation.w - op.pad.w, down = r * op.dilation.h - op.pad.h;
+          const Range rows = range_within(c_.y.h, op.stride.h, down, 0, c_.x.h);
+          const Range inside = range_within(c_.y.w, op.stride.w, right, 0, c_.x.w);
+          for (int p = rows.first; p < rows.last; ++p) {
+            const T* const from = columns + std::int64_t{p} * c_.y.w;
+            T* const to = planes + std::int64_t{p * op.stride.h + down} * c_.x.w + right;
+            for (int q = inside.first; q < inside.last; ++q) to[q * op.stride.w] += from[q];
+          }
+        }
+      }
+    }
+  }
+
+  /// dy of one image, through the mask if there is one.
+  EigenMatrix<const T> gradient_of(const Source<T>& dy, std::int64_t first, std::int64_t count, std::int64_t filters,
+                                   T* to) const {
+    if (dy.mask == nullptr) return {dy.data + first, grid()};
+    for (std::int64_t k = 0; k < filters; ++k) {
+      const T *const from = dy.data + k * grid() + first, *const mask = dy.mask + k * grid() + first;
+      for (std::int64_t j = 0; j < count; ++j) to[k * count + j] = mask[j] > 0 ? from[j] : T{0};
+    }
+    return {to, count};
+  }
+
+  void forward(const Args& args, std::int64_t unit, const Buffers& buffers) const {
+    const std::int64_t blocks = divide_up(grid(), columns_), group = unit / blocks % c_.op.groups;
+    const std::int64_t n = unit / blocks / c_.op.groups, first = unit % blocks * columns_;
+    const std::int64_t count = std::min(columns_, grid() - first);
+    const T* const x = args.x[0].as<T>() + n * args.x[0].pitch + group * channels_ * c_.x.plane();
+    T* const y = args.y.as<T>() + n * args.y.pitch + group * filters_ * grid() + first;
+    const T* const w = args.w[0].as<T>() + group * filters_ * depth();
+    const Epilogue<T> epilogue = epilogue_of(c_, args, tail_).from(group * filters_);
+    buffers.product.template run<Reads::straight>(filters_, count, depth(), {w, depth()},
+                                                  columns_of(x, channels_, first, count, buffers.columns),
+                                                  {buffers.values, count}, false);
+    for (std::int64_t k = 0; k < filters_; ++k) {
+      const T scale = epilogue.scale == nullptr ? T{1} : epilogue.scale[k];
+      const T bias = epilogue.bias == nullptr ? T{0} : epilogue.bias[k];
+      T* const to = y + k * grid();
+      for (std::int64_t j = 0; j < count; ++j) {
+        const T sum = buffers.values[k * count + j] * scale + bias + (epilogue.add ? to[j] : T{0});
+        to[j] = epilogue.bounded(sum);
+      }
+      activate(epilogue, to, 0, 1, count);
+    }
+  }
+
+  void backward_data(const Args& args, std::int64_t unit, const Buffers& buffers) const {
+    const std::int64_t blocks = divide_up(c_.group_channels(), channels_), group = unit / blocks % c_.op.groups;
+    const std::int64_t n = unit / blocks / c_.op.groups, first = unit % blocks * channels_;
+    const std::int64_t count = std::min(channels_, c_.group_channels() - first);
+    T* const dx = args.dx[0].as<T>() + n * args.dx[0].pitch + (group * c_.group_channels() + first) * c_.x.plane();
+    const Source<T> dy = gradient_source<T>(c_, args).from(n).further(group * filters_ * grid());
+    const T* const w = args.w[0].as<T>() + group * filters_ * depth() + first * taps();
+    const EigenMatrix<T> to = in_place() ? EigenMatrix<T>{dx, grid()} : EigenMatrix<T>{buffers.columns, grid()};
+    buffers.product.template run<Reads::a_transposed>(count * taps(), grid(), filters_, {w, depth()},
+                                                      gradient_of(dy, 0, grid(), filters_, buffers.values), to,
+                                                      in_place() && c_.add_dx);
+    if (in_place()) return;
+    if (!c_.add_dx) std::fill_n(dx, count * c_.x.plane(), T{0});
+    add_columns(buffers.columns, count, dx);
+  }
+
+  void backward_params(const Args& args, int part, const Buffers& buffers) const {
+    const std::int64_t c0 = part % channel_parts_ * channels_, k0 = part / channel_parts_ * filters_;
+    const std::int64_t channels = std::min(channels_, c_.group_channels() - c0);
+    const std::int64_t filters = std::min(filters_, c_.group_filters() - k0);
+    if (channels <= 0 || filters <= 0) return;
+    for (std::int64_t group = 0; group < c_.op.groups; ++group) {
+      T* const dw = args.dw[0].as<T>() + (group * c_.group_filters() + k0) * depth() + c0 * taps();
+      for (std::int64_t n = 0; n < c_.y.n; ++n) {
+        const T* const x = args.x[0].as<T>() + n * args.x[0].pitch + (group * c_.group_channels() + c0) * c_.x.plane();
+        const Source<T> dy = gradient_source<T>(c_, args).from(n).further((group * c_.group_filters() + k0) * grid());
+        for (std::int64_t first = 0; first < grid(); first += columns_) {
+          const std::int64_t count = std::min(columns_, grid() - first);
+          buffers.product.template run<Reads::b_transposed>(
+              filters, channels * taps(), count, gradient_of(dy, first, count, filters, buffers.values),
+              columns_of(x, channels, first, count, buffers.columns), {dw, depth()}, c_.add_dw || n > 0 || first > 0);
+        }
+      }
+    }
+  }
 
   ConvUnit c_;
   Pass pass_;
   int threads_;
+  ConvTail<T> tail_;
   std::int64_t channels_, filters_, columns_;  // most channels, filters and columns of one product
   int channel_parts_ = 1;                      // backward_params: the parts of the channels among threads
 };
-
-/// Columns [first, first + count) of these channels of one image.
-template <class T>
-EigenMatrix<const T> EigenConv<T>::columns_of(const T* planes, std::int64_t channels, std::int64_t first,
-                                              std::int64_t count, T* to) const {
-  if (in_place()) return {planes + first, c_.x.plane()};
-  const Conv& op = c_.op;
-  T* out = to;
-  for (std::int64_t channel = 0; channel < channels; ++channel, planes += c_.x.plane()) {
-    for (int r = 0; r < op.kernel.h; ++r) {
-      for (int s = 0; s < op.kernel.w; ++s) {
-        const int right = s * op.dilation.w - op.pad.w;
-        const Range inside = range_within(c_.y.w, op.stride.w, right, 0, c_.x.w);
-        for (std::int64_t j = first; j < first + count;) {
-          const int p = static_cast<int>(j / c_.y.w), q0 = static_cast<int>(j % c_.y.w);
-          const int end = static_cast<int>(std::min<std::int64_t>(c_.y.w, q0 + first + count - j));
-          const int h = p * op.stride.h - op.pad.h + r * op.dilation.h;
-          const bool exists = h >= 0 && h < c_.x.h;
-          const int low = exists ? std::clamp(inside.first, q0, end) : end;
-          const int high = exists ? std::clamp(inside.last, low, end) : end;
-          const T* const row = planes + std::int64_t{h} * c_.x.w + right;
-          out = std::fill_n(out, low - q0, T{0});
-          for (int q = low; q < high; ++q) *out++ = row[q * op.stride.w];
-          out = std::fill_n(out, end - high, T{0});
-          j += end - q0;
-        }
-      }
-    }
-  }
-  return {to, count};
-}
-
-/// The opposite of columns_of() for a whole image: adds each element to the element that it was copied from.
-template <class T>
-void EigenConv<T>::add_columns(const T* columns, std::int64_t channels, T* planes) const {
-  const Conv& op = c_.op;
-  for (std::int64_t channel = 0; channel < channels; ++channel, planes += c_.x.plane()) {
-    for (int r = 0; r < op.kernel.h; ++r) {
-      for (int s = 0; s < op.kernel.w; ++s, columns += grid()) {
-        const int right = s * op.dilation.w - op.pad.w, down = r * op.dilation.h - op.pad.h;
-        const Range rows = range_within(c_.y.h, op.stride.h, down, 0, c_.x.h);
-        const Range inside = range_within(c_.y.w, op.stride.w, right, 0, c_.x.w);
-        for (int p = rows.first; p < rows.last; ++p) {
-          const T* const from = columns + std::int64_t{p} * c_.y.w;
-          T* const to = planes + std::int64_t{p * op.stride.h + down} * c_.x.w + right;
-          for (int q = inside.first; q < inside.last; ++q) to[q * op.stride.w] += from[q];
-        }
-      }
-    }
-  }
-}
-
-/// dy of one image, through the mask if there is one.
-template <class T>
-EigenMatrix<const T> EigenConv<T>::gradient_of(const Source<T>& dy, std::int64_t first, std::int64_t count,
-                                               std::int64_t filters, T* to) const {
-  if (dy.mask == nullptr) return {dy.data + first, grid()};
-  for (std::int64_t k = 0; k < filters; ++k) {
-    const T *const from = dy.data + k * grid() + first, *const mask = dy.mask + k * grid() + first;
-    for (std::int64_t j = 0; j < count; ++j) to[k * count + j] = mask[j] > 0 ? from[j] : T{0};
-  }
-  return {to, count};
-}
-
-template <class T>
-void EigenConv<T>::forward(const Args& args, const ConvTail<T>& tail, std::int64_t unit, const Buffers& buffers) const {
-  const std::int64_t blocks = divide_up(grid(), columns_), group = unit / blocks % c_.op.groups;
-  const std::int64_t n = unit / blocks / c_.op.groups, first = unit % blocks * columns_;
-  const std::int64_t count = std::min(columns_, grid() - first);
-  const T* const x = args.x[0].as<T>() + n * args.x[0].pitch + group * channels_ * c_.x.plane();
-  T* const y = args.y.as<T>() + n * args.y.pitch + group * filters_ * grid() + first;
-  const T* const w = args.w[0].as<T>() + group * filters_ * depth();
-  const Epilogue<T> epilogue = epilogue_of(c_, args, tail).from(group * filters_);
-  buffers.product.template run<Reads::straight>(filters_, count, depth(), {w, depth()},
-                                                columns_of(x, channels_, first, count, buffers.columns),
-                                                {buffers.values, count}, false);
-  for (std::int64_t k = 0; k < filters_; ++k) {
-    const T scale = epilogue.scale == nullptr ? T{1} : epilogue.scale[k];
-    const T bias = epilogue.bias == nullptr ? T{0} : epilogue.bias[k];
-    T* const to = y + k * grid();
-    for (std::int64_t j = 0; j < count; ++j) {
-      const T sum = buffers.values[k * count + j] * scale + bias + (epilogue.add ? to[j] : T{0});
-      to[j] = epilogue.bounded(sum);
-    }
-    activate(epilogue, to, 0, 1, count);
-  }
-}
-
-template <class T>
-void EigenConv<T>::backward_data(const Args& args, std::int64_t unit, const Buffers& buffers) const {
-  const std::int64_t blocks = divide_up(c_.group_channels(), channels_), group = unit / blocks % c_.op.groups;
-  const std::int64_t n = unit / blocks / c_.op.groups, first = unit % blocks * channels_;
-  const std::int64_t count = std::min(channels_, c_.group_channels() - first);
-  T* const dx = args.dx[0].as<T>() + n * args.dx[0].pitch + (group * c_.group_channels() + first) * c_.x.plane();
-  const Source<T> dy = gradient_source<T>(c_, args).from(n).further(group * filters_ * grid());
-  const T* const w = args.w[0].as<T>() + group * filters_ * depth() + first * taps();
-  const EigenMatrix<T> to = in_place() ? EigenMatrix<T>{dx, grid()} : EigenMatrix<T>{buffers.columns, grid()};
-  buffers.product.template run<Reads::a_transposed>(count * taps(), grid(), filters_, {w, depth()},
-                                                    gradient_of(dy, 0, grid(), filters_, buffers.values), to,
-                                                    in_place() && c_.add_dx);
-  if (in_place()) return;
-  if (!c_.add_dx) std::fill_n(dx, count * c_.x.plane(), T{0});
-  add_columns(buffers.columns, count, dx);
-}
-
-template <class T>
-void EigenConv<T>::backward_params(const Args& args, int part, const Buffers& buffers) const {
-  const std::int64_t c0 = part % channel_parts_ * channels_, k0 = part / channel_parts_ * filters_;
-  const std::int64_t channels = std::min(channels_, c_.group_channels() - c0);
-  const std::int64_t filters = std::min(filters_, c_.group_filters() - k0);
-  if (channels <= 0 || filters <= 0) return;
-  for (std::int64_t group = 0; group < c_.op.groups; ++group) {
-    T* const dw = args.dw[0].as<T>() + (group * c_.group_filters() + k0) * depth() + c0 * taps();
-    for (std::int64_t n = 0; n < c_.y.n; ++n) {
-      const T* const x = args.x[0].as<T>() + n * args.x[0].pitch + (group * c_.group_channels() + c0) * c_.x.plane();
-      const Source<T> dy = gradient_source<T>(c_, args).from(n).further((group * c_.group_filters() + k0) * grid());
-      for (std::int64_t first = 0; first < grid(); first += columns_) {
-        const std::int64_t count = std::min(columns_, grid() - first);
-        buffers.product.template run<Reads::b_transposed>(
-            filters, channels * taps(), count, gradient_of(dy, first, count, filters, buffers.values),
-            columns_of(x, channels, first, count, buffers.columns), {dw, depth()}, c_.add_dw || n > 0 || first > 0);
-      }
-    }
-  }
-}
-
-template <class T>
-void EigenConv<T>::run(const Args& args, const ConvTail<T>& tail, ThreadPool& pool) const {
-  if (pass_ == Pass::forward) place_addend(c_, args, pool);
-  if (pass_ == Pass::backward_data && !args.dx[0]) return;
-  if (pass_ == Pass::backward_params) {
-    bias_gradient<T>(c_, args, pool);
-    if (args.dw.empty() || !args.dw[0]) return;
-  }
-  const std::int64_t blocks =
-      pass_ == Pass::forward ? divide_up(grid(), columns_) : divide_up(c_.group_channels(), channels_);
-  const std::int64_t units = std::int64_t{c_.y.n} * c_.op.groups * blocks;
-  pool.run([&](int part) {
-    ScratchAllocator scratch = ScratchAllocator(args.workspace).part(part, part_bytes());
-    const Buffers buffers = allocate(scratch);
-    if (pass_ == Pass::backward_params) return backward_params(args, part, buffers);
-    const IndexRange mine = share_of(units, 1, part, threads_);
-    for (std::int64_t unit = mine.first; unit < mine.last; ++unit) {
-      if (pass_ == Pass::forward) {
-        forward(args, tail, unit, buffers);
-      } else {
-        backward_data(args, unit, buffers);
-      }
-    }
-  });
-}
-
-/// A term of a product is rounded at most as often as the product has terms, in whatever order they are added.
-template <class T>
-std::int64_t EigenConv<T>::roundings() const {
-  switch (pass_) {
-    case Pass::forward: return depth();
-    case Pass::backward_params: return columns_ + c_.y.n * divide_up(grid(), columns_) - 1;
-    default: return filters_ + taps() - 1;
-  }
-}
 
 }  // namespace
 
 Lowered::Step im2col_eigen_step(const ConvUnit& c, Pass pass, const Choice&, const Context& context) {
   return with_type(c.dtype, [&]<class T>() {
-    EigenConv<T> conv(c, pass, context.pool.threads());
-    const std::size_t bytes = conv.workspace_bytes();
-    return step(
-        {pass}, im2col_eigen_name,
-        [conv = std::move(conv), tail = ConvTail<T>(c, context.set), &pool = context.pool](const Args& args) {
-          conv.run(args, tail, pool);
-        },
-        bytes);
+    return work_step({pass}, im2col_eigen_name, EigenConv<T>(c, pass, context), context.pool);
   });
 }
 
 double im2col_eigen_error(const ConvUnit& c, Pass pass, const Context& context) {
-  const std::int64_t sum =
-      with_type(c.dtype, [&]<class T>() { return EigenConv<T>(c, pass, context.pool.threads()).roundings(); });
+  const std::int64_t sum = with_type(c.dtype, [&]<class T>() { return EigenConv<T>(c, pass, context).roundings(); });
   return error_of_roundings(static_cast<double>(sum + last_roundings(c, pass)), c.dtype);
 }
 

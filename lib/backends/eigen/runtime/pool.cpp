@@ -3,7 +3,6 @@
 
 #include "pool.h"
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
