@@ -3,12 +3,33 @@
 
 #include "gpu_ops.h"
 
+#include <cstddef>
 #include <variant>
 
 #include "kernels/update.h"
-#include "lib/backends/common/update_numbers.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
+
+constexpr bool is_same_rule(UpdateFactors::Rule rule, UpdateRule its) {
+  return static_cast<int>(rule) == static_cast<int>(its);
+}
+static_assert(is_same_rule(UpdateFactors::Rule::sgd, UpdateRule::sgd) &&
+              is_same_rule(UpdateFactors::Rule::rmsprop, UpdateRule::rmsprop) &&
+              is_same_rule(UpdateFactors::Rule::adadelta, UpdateRule::adadelta) &&
+              is_same_rule(UpdateFactors::Rule::adam, UpdateRule::adam));
+
+/// A loss scale as the kernels see it.
+LossScaleState* state_of(LossScale* scale) {
+  using State = LossScaleState;
+  static_assert(sizeof(State) == sizeof(LossScale) && offsetof(State, inverse) == offsetof(LossScale, inverse) &&
+                offsetof(State, updates) == offsetof(LossScale, updates) &&
+                offsetof(State, good) == offsetof(LossScale, good) &&
+                offsetof(State, skips) == offsetof(LossScale, skips));
+  return reinterpret_cast<State*>(scale);
+}
+
+}  // namespace
 
 Lowered lower_gpu_op(const Spec& spec, const Launcher& on) {
   return std::visit(
@@ -23,17 +44,32 @@ Lowered lower_gpu_op(const Spec& spec, const Launcher& on) {
 }
 
 void run_update(const Update& u, const Launcher& on) {
+  const UpdateNumbers numbers = {u.nesterov,       u.clears_gradient,
+                                 u.gradient_scale, u.clip_norm,
+                                 u.weight_decay,   u.shrink,
+                                 u.rate,           u.decay,
+                                 u.gain,           u.decay2,
+                                 u.gain2,          u.epsilon,
+                                 u.root_scale,     static_cast<UpdateCorrection>(u.correction)};
   with_type(on.backend, u.dtype, [&]<class T>() {
-    on.launch([&](Stream stream) {
-      update<T>(stream, rule_of<UpdateRule>(u), numbers_of<UpdateNumbers>(u), row_of<UpdateRow<T>, T>(u));
-    });
+    const auto row = [](void* data) { return static_cast<T*>(data); };
+    const UpdateRow<T> rows = {u.count,
+                               row(u.p),
+                               row(u.g),
+                               row(u.first),
+                               row(u.second),
+                               u.sums,
+                               Update::norm_slices,
+                               u.lazy_row,
+                               state_of(u.loss_scale)};
+    on.launch([&](Stream stream) { update<T>(stream, static_cast<UpdateRule>(u.rule), numbers, rows); });
   });
 }
 
 void run_check_overflow(const UpdateTensors& all, const Launcher& on) {
   using Limits = std::numeric_limits<float>;
   on.launch([&](Stream stream) {
-    check_overflow(stream, static_cast<const float*>(all.g), all.count, state_of<LossScaleState>(all.loss_scale),
+    check_overflow(stream, static_cast<const float*>(all.g), all.count, state_of(all.loss_scale),
                    {Limits::min(), Limits::max(), LossScale::growth});
   });
 }
