@@ -119,12 +119,10 @@ std::unique_ptr<Communicator> make_nccl(const NcclTable& table, std::unique_ptr<
 NcclTable open_nccl(const std::string& folder) {
   const std::string path = folder.empty() ? "libnccl.so.2" : folder + "/libnccl.so.2";
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* const why = dlerror();
+  if (library == nullptr)
     throw LoadError(
         "no NCCL could be opened; install NCCL (Debian and Ubuntu: libnccl2), or give nccl_folder\ntried:\n  " +
-        (why == nullptr ? path : std::string(why)));
-  }
+        loader_error(path));
   NcclTable table;
   const auto needs = [&](const char* name, auto*& entry) {
     resolve(library, name, entry);

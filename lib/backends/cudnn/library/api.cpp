@@ -14,6 +14,7 @@
 
 #include "call.h"
 #include "lamina/error.h"
+#include "lib/core/system/shared_library.h"
 
 namespace lamina::cudnn {
 namespace {
@@ -36,11 +37,6 @@ constexpr std::string_view parts[] = {"graph",
                                       "adv",
                                       "adv_infer",
                                       "adv_train"};
-
-std::string dl_error() {
-  const char* text = dlerror();
-  return text == nullptr ? "no reason given" : text;
-}
 
 /// The newest libcudnn.so.9, .8 or .7 in a directory, or libcudnn.so; empty if there is none.
 std::string front_in(const fs::path& directory) {
@@ -101,7 +97,7 @@ Library::Library(const std::string& directory) {
     std::string reasons;
     for (const char* major : majors) {
       if (opened_.empty() && !open(std::string("libcudnn.so.") + major))
-        reasons += (reasons.empty() ? "" : "; ") + dl_error();
+        reasons += (reasons.empty() ? "" : "; ") + loader_error("no reason given");
     }
     if (opened_.empty())
       throw LoadError("the system finds no cuDNN (" + reasons +
@@ -119,7 +115,7 @@ bool Library::open(const std::string& file, int flags) {
 }
 
 void Library::open_parts(const std::string& directory, const std::string& front) {
-  if (!open(front)) throw LoadError("cannot open " + front + ": " + dl_error());
+  if (!open(front)) throw LoadError("cannot open " + front + ": " + loader_error("no reason given"));
   // The library opens its parts by bare name, and so gets the parts that are already open, from this directory.
   const std::string end = fs::path(front).filename().string().substr(std::strlen("libcudnn"));
   std::vector<std::pair<int, std::string>> found;
@@ -133,7 +129,8 @@ void Library::open_parts(const std::string& directory, const std::string& front)
   for (const auto& part : found) {
     // 9.28 has caches of compiled kernels that live until the process ends, and whose code is in this part.
     const int stays = part.second.find("_runtime_compiled.") != std::string::npos ? RTLD_NODELETE : 0;
-    if (!open(part.second, stays)) api_.unopened += (api_.unopened.empty() ? "" : "; ") + dl_error();
+    if (!open(part.second, stays))
+      api_.unopened += (api_.unopened.empty() ? "" : "; ") + loader_error("no reason given");
   }
 }
 

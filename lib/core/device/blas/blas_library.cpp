@@ -19,11 +19,6 @@ namespace {
 
 std::string file_name(const std::string& library, int major) { return library + ".so." + std::to_string(major); }
 
-std::string loader_text() {
-  const char* const text = dlerror();
-  return text == nullptr ? "" : text;
-}
-
 /// Folders in which a toolkit has its libraries: the user's toolkits before the build's.
 std::vector<std::string> toolkit_folders() {
   std::vector<std::string> folders;
@@ -47,9 +42,9 @@ void* open_in(const std::string& folder, int major, std::string& tried) {
   // Its other half, cublasLt, must come from the same folder, not from the system.
   const std::filesystem::path half = path.parent_path() / file_name("libcublasLt", major);
   if (std::filesystem::exists(half, error) && dlopen(half.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)
-    tried += "\n  " + loader_text();
+    tried += "\n  " + loader_error("");
   void* const opened = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (opened == nullptr) tried += "\n  " + loader_text();
+  if (opened == nullptr) tried += "\n  " + loader_error("");
   return opened;
 }
 
@@ -58,7 +53,7 @@ void* open_by_name(const std::vector<int>& majors, std::string& tried) {
     for (const int major : majors) {
       if (void* const opened = dlopen(file_name("libcublas", major).c_str(), RTLD_NOW | RTLD_LOCAL | flag))
         return opened;
-      if (flag == 0) tried += "\n  " + loader_text();
+      if (flag == 0) tried += "\n  " + loader_error("");
     }
   return nullptr;
 }

@@ -80,7 +80,7 @@ class CudaStaging final : public Staging {
   CudaStaging(CudaDevice& device, std::size_t bytes) : device_(&device) {
     device.stream();
     memory_ = cudart::make_host_memory(bytes);
-    copied_ = cudart::make_mark();
+    copied_ = cudart::make_event(cudaEventDisableTiming);
   }
   ~CudaStaging() override {
     if (cudaEventSynchronize(copied_.get()) != cudaSuccess) (void)cudaGetLastError();
@@ -112,8 +112,8 @@ class CudaSideQueue final : public SideQueue {
   explicit CudaSideQueue(CudaDevice& device) : device_(&device) {
     device.stream();
     stream_ = cudart::make_stream();
-    before_ = cudart::make_mark();
-    after_ = cudart::make_mark();
+    before_ = cudart::make_event(cudaEventDisableTiming);
+    after_ = cudart::make_event(cudaEventDisableTiming);
   }
 
   void* stream() override { return stream_.get(); }

@@ -51,17 +51,10 @@ inline Stream make_stream() {
   return Stream(stream);
 }
 
-/// An event that records the time.
-inline Event make_event() {
+/// An event. By default it records the time; with cudaEventDisableTiming it only marks a place in a queue.
+inline Event make_event(unsigned flags = cudaEventDefault) {
   cudaEvent_t event = nullptr;
-  LAMINA_CUDART(cudaEventCreate(&event));
-  return Event(event);
-}
-
-/// An event that marks a place in a queue.
-inline Event make_mark() {
-  cudaEvent_t event = nullptr;
-  LAMINA_CUDART(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  LAMINA_CUDART(cudaEventCreateWithFlags(&event, flags));
   return Event(event);
 }
 

@@ -35,10 +35,7 @@ Nvml::Nvml(const std::string& pci_bus_id, const std::string& library) : failure_
 /// Empty, or the call that failed.
 std::string Nvml::open(const std::string& pci_bus_id, const std::string& library) {
   void* const opened = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (opened == nullptr) {
-    const char* const text = dlerror();
-    return text == nullptr ? library : text;
-  }
+  if (opened == nullptr) return loader_error(library);
   resolve(opened, "nvmlErrorString", table_.nvmlErrorString);
   resolve(opened, "nvmlInit_v2", table_.nvmlInit_v2);
   resolve(opened, "nvmlDeviceGetHandleByPciBusId_v2", table_.nvmlDeviceGetHandleByPciBusId_v2);
