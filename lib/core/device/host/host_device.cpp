@@ -58,8 +58,6 @@ std::string processor_name() {
 
 HostDevice::HostDevice(int threads, std::size_t memory_limit) : threads_(threads), memory_limit_(memory_limit) {}
 
-HostDevice::~HostDevice() = default;
-
 std::string HostDevice::describe() {
   return processor_name() + ", " + std::to_string(threads_) + (threads_ == 1 ? " thread" : " threads");
 }
@@ -104,10 +102,6 @@ void HostDevice::release(void* data) noexcept {
 
 void HostDevice::upload(void* to, const void* from_host, std::size_t bytes) {
   if (bytes > 0) std::memcpy(to, from_host, bytes);
-}
-
-void HostDevice::download(void* to_host, const void* from, std::size_t bytes) {
-  if (bytes > 0) std::memcpy(to_host, from, bytes);
 }
 
 void HostDevice::fill(void* to, unsigned char byte, std::size_t bytes) {

@@ -21,7 +21,6 @@ class HostDevice final : public Device {
  public:
   /// `threads` appears in describe(); `memory_limit` bounds the sum of all live blocks, in bytes.
   explicit HostDevice(int threads, std::size_t memory_limit = std::numeric_limits<std::size_t>::max());
-  ~HostDevice() override;
   HostDevice(const HostDevice&) = delete;  // owners of its blocks hold its address
   HostDevice& operator=(const HostDevice&) = delete;
 
@@ -33,9 +32,9 @@ class HostDevice final : public Device {
   void release(void* data) noexcept override;
 
   void upload(void* to, const void* from_host, std::size_t bytes) override;
-  void download(void* to_host, const void* from, std::size_t bytes) override;
+  void download(void* to_host, const void* from, std::size_t bytes) override { upload(to_host, from, bytes); }
   void fill(void* to, unsigned char byte, std::size_t bytes) override;
-  void copy(void* to, const void* from, std::size_t bytes) override { download(to, from, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes) override { upload(to, from, bytes); }
   void synchronize() override {}
   std::unique_ptr<Timer> timer() override;
   bool has_host_memory() const override { return true; }
