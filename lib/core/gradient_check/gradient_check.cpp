@@ -72,7 +72,6 @@ class Check {
         subject_(graph, backend, options, how) {
     if (how_.step == 0) how_.step = std::pow(unit_, 0.25);
     Plan& plan = subject_.plan();
-    subject_.keep_state();
     const std::vector<std::int64_t> numbers = whole_numbers(plan.graph());
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       const Node& node = plan.graph().nodes()[i];

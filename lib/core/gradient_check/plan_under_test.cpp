@@ -14,6 +14,12 @@ std::vector<double> read_values(Device& device, const Tensor& tensor) {
 PlanUnderTest::PlanUnderTest(const Graph& graph, Backend& backend, const Options& options, const GradientCheck& how)
     : device_(backend.device()), plan_(graph, backend, options) {
   if (how.start) how.start(plan_);
+  for (const std::string& name : plan_.state_names()) {
+    const Tensor tensor = plan_.state(name);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.shape.count()) * size_of(tensor.dtype));
+    device_.download(bytes.data(), tensor.data, bytes.size());
+    state_.emplace_back(name, std::move(bytes));
+  }
   if (!options.fuse && options.keep_values && options.keep == Keep::all) return;
   Options plain = options;
   plain.fuse = false;
@@ -22,15 +28,6 @@ PlanUnderTest::PlanUnderTest(const Graph& graph, Backend& backend, const Options
   plain.input_gradient = false;
   twin_ = std::make_unique<Plan>(graph, backend, plain);
   if (how.start) how.start(*twin_);
-}
-
-void PlanUnderTest::keep_state() {
-  for (const std::string& name : plan_.state_names()) {
-    const Tensor tensor = plan_.state(name);
-    std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.shape.count()) * size_of(tensor.dtype));
-    device_.download(bytes.data(), tensor.data, bytes.size());
-    state_.emplace_back(name, std::move(bytes));
-  }
 }
 
 void PlanUnderTest::set(const std::string& name, bool is_input, const std::vector<double>& values) {

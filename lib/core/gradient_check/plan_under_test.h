@@ -38,7 +38,6 @@ class PlanUnderTest {
 
   Plan& plan() { return plan_; }
 
-  void keep_state();  ///< stores the current state: every later run starts from it
   void set(const std::string& name, bool is_input, const std::vector<double>&);  ///< an input or a parameter
 
   void forward() { run(plan_); }

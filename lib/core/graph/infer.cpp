@@ -32,7 +32,7 @@ class Inference : ShapeChecks {
                   windows("columns", x.w, {op.kernel.w, op.stride.w, op.pad.w, op.dilation.w}, Rounding::down)};
     const int fan_in_channels = x.c / op.groups;
     if (!product_fits(fan_in_channels, op.kernel.h, op.kernel.w)) fail("more than 2^31 - 1 products make one element");
-    return result(y, weights({op.channels, fan_in_channels, op.kernel.h, op.kernel.w}, op.bias));
+    return result(y, weights({op.channels, fan_in_channels, op.kernel.h, op.kernel.w}, op.channels, op.bias));
   }
 
   Inferred operator()(const ConvTranspose& op) const {
@@ -46,9 +46,7 @@ class Inference : ShapeChecks {
     if (!product_fits(x.c / op.groups, op.kernel.h, op.kernel.w) ||
         !product_fits(op.channels / op.groups, op.kernel.h, op.kernel.w))
       fail("more than 2^31 - 1 products make one element");
-    const Shape weight{x.c, op.channels / op.groups, op.kernel.h, op.kernel.w};
-    if (!op.bias) return result(y, {weight});
-    return result(y, {weight, {1, op.channels, 1, 1}});
+    return result(y, weights({x.c, op.channels / op.groups, op.kernel.h, op.kernel.w}, op.channels, op.bias));
   }
 
   Inferred operator()(const OneOf<MaxPool, AveragePool> auto& op) const {
@@ -96,7 +94,7 @@ class Inference : ShapeChecks {
   Inferred operator()(const FullyConnected& op) const {
     const Shape& x = only_input();
     at_least("outputs", op.outputs, 1);
-    return result({x.n, op.outputs, 1, 1}, weights({op.outputs, x.c, x.h, x.w}, op.bias));
+    return result({x.n, op.outputs, 1, 1}, weights({op.outputs, x.c, x.h, x.w}, op.outputs, op.bias));
   }
 
   Inferred operator()(const Dropout& op) const {
@@ -312,9 +310,9 @@ class Inference : ShapeChecks {
     at_least("dilation", op.dilation, 1);
   }
 
-  static std::vector<Shape> weights(const Shape& weight, bool bias) {
+  static std::vector<Shape> weights(const Shape& weight, int outputs, bool bias) {
     if (!bias) return {weight};
-    return {weight, {1, weight.n, 1, 1}};
+    return {weight, {1, outputs, 1, 1}};
   }
 };
 

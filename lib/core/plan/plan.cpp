@@ -55,7 +55,7 @@ struct Plan::Body {
   Named parameters, state;
   std::vector<UpdateTensors> update_rows;    // rows of numbers that an update changes
   std::vector<std::string> optimiser_names;  // names of the optimiser's state, by parameter
-  bool borrows_parameters = false, ready_for_backward = false, has_gradients = false;
+  bool ready_for_backward = false, has_gradients = false;
   std::uint64_t updates = 0;
   std::atomic<bool> running{false};
 
@@ -73,7 +73,6 @@ struct Plan::Body {
     for (const std::string& name : parameters.names)
       for (const std::string_view part : optimiser_parts()) optimiser_names.push_back(name + "." + std::string(part));
     if (o.optimiser) update_rows = memory.update_rows(o.table_updates);
-    borrows_parameters = o.share != nullptr;
     options.share = nullptr;  // the other plan need not outlive this one
   }
 
@@ -215,7 +214,8 @@ struct Plan::Body {
 
 Plan::Plan(const Graph& graph, Backend& backend, const Options& options)
     : body_(std::make_unique<Body>(graph, backend, options)) {
-  planner::fill_initial(*this, body().borrows_parameters);
+  draw_inputs(*this, options.seed);
+  if (options.share == nullptr) planner::fill_stored(*this);  // they belong to this plan
   parameters_changed();
 }
 Plan::~Plan() = default;

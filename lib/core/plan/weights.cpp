@@ -48,10 +48,7 @@ std::string name_in(const TensorFile& file, const Stored& its) {
 
 std::string text_of(const std::vector<std::int64_t>& extents) {
   std::string text;
-  for (const std::int64_t extent : extents) {
-    if (!text.empty()) text += 'x';
-    text += std::to_string(extent);
-  }
+  for (const std::int64_t extent : extents) text += (text.empty() ? "" : "x") + std::to_string(extent);
   return text.empty() ? "a scalar" : text;
 }
 

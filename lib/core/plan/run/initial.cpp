@@ -78,7 +78,15 @@ void fill_input(Backend& backend, const Tensor& tensor, std::int64_t count, std:
 /// The key of the numbers of the tensor with this name.
 std::uint64_t key(std::uint64_t seed, const std::string& name) { return hash(name) ^ philox(seed, 0, 0)[0]; }
 
-/// Fills parameters and state.
+}  // namespace
+
+void fill_whole_numbers(std::span<double> out, std::int64_t count, std::uint64_t key, std::uint64_t first) {
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::uint64_t element = first + i, word = philox(key, element / 4, 0)[element % 4];
+    out[i] = static_cast<double>(word * static_cast<std::uint64_t>(count) >> 32);
+  }
+}
+
 void fill_stored(const Plan& plan) {
   Backend& backend = plan.backend();
   for (const bool of_state : {false, true})
@@ -101,20 +109,6 @@ void fill_stored(const Plan& plan) {
           fill_he_normal(out, conv_fans(w.shape), key(plan.options().seed, its.name), first);
         });
     }
-}
-
-}  // namespace
-
-void fill_whole_numbers(std::span<double> out, std::int64_t count, std::uint64_t key, std::uint64_t first) {
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const std::uint64_t element = first + i, word = philox(key, element / 4, 0)[element % 4];
-    out[i] = static_cast<double>(word * static_cast<std::uint64_t>(count) >> 32);
-  }
-}
-
-void fill_initial(const Plan& plan, bool shares) {
-  draw_inputs(plan, plan.options().seed);
-  if (!shares) fill_stored(plan);
 }
 
 }  // namespace lamina::planner

@@ -8,8 +8,8 @@
 
 namespace lamina::planner {
 
-/// Fills inputs, the output gradient and, unless they belong to another plan, parameters and state, as Plan documents.
-void fill_initial(const Plan&, bool shares);
+/// Fills parameters and state, as Plan documents.
+void fill_stored(const Plan&);
 
 /// Whole numbers from 0 to count - 1, each equally likely; count is at most 2^32. Element i of `out` is a function of
 /// key and first + i.
