@@ -11,6 +11,7 @@
 #include <limits>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
@@ -31,29 +32,25 @@ constexpr std::size_t length_bytes = 8;
 constexpr std::uint64_t longest_header_bytes = 100'000'000;  // the limit of the format's own implementation
 constexpr std::size_t chunk_elements = 4096;
 
-struct FloatType {
-  DType dtype;
+/// A type of the format.
+struct StoredType {
   std::string_view name;
+  std::size_t bytes;           ///< bytes of an element
+  std::optional<DType> dtype;  ///< none: no floating point type, whose tensors are skipped
 };
-constexpr FloatType float_types[] = {
-    {DType::f64, "F64"}, {DType::f32, "F32"}, {DType::f16, "F16"}, {DType::bf16, "BF16"}};
+constexpr StoredType stored_types[] = {
+    {"F64", 8, DType::f64}, {"F32", 4, DType::f32}, {"F16", 2, DType::f16}, {"BF16", 2, DType::bf16}, {"I64", 8, {}},
+    {"I32", 4, {}},         {"I16", 2, {}},         {"I8", 1, {}},          {"U64", 8, {}},           {"U32", 4, {}},
+    {"U16", 2, {}},         {"U8", 1, {}},          {"BOOL", 1, {}}};
 
 /// One tensor of the header.
 struct HeaderEntry {
   std::string name;
   std::string dtype;  ///< element type as written: "F32"
-  std::size_t element_bytes = 0;
+  const StoredType* type = nullptr;
   std::vector<std::int64_t> extents;
   std::uint64_t begin = 0, end = 0;  ///< first byte and the byte after the last, counted from the start of the data
 };
-
-std::size_t element_bytes(std::string_view dtype) {
-  static constexpr std::pair<std::string_view, std::size_t> known[] = {
-      {"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8}, {"I32", 4}, {"I16", 2},
-      {"I8", 1},  {"U64", 8}, {"U32", 4}, {"U16", 2},  {"U8", 1},  {"BOOL", 1}};
-  const auto* const found = std::ranges::find(known, dtype, &std::pair<std::string_view, std::size_t>::first);
-  return found == std::end(known) ? 0 : found->second;
-}
 
 /// Collects the entries while the header is parsed. A tensor is at depth 1, its fields at 2, their numbers at 3.
 class HeaderReader {
@@ -158,12 +155,13 @@ class HeaderReader {
 /// Throws FileError unless the entry's type is known and its extents and offsets give the same number of bytes.
 void check(HeaderEntry& entry, std::uint64_t data_bytes, const std::string& file) {
   const std::string tensor = file + ": tensor " + in_quotes(entry.name);
-  entry.element_bytes = element_bytes(entry.dtype);
-  if (entry.element_bytes == 0) throw FileError(tensor + " has the unknown dtype " + in_quotes(entry.dtype));
+  entry.type = std::ranges::find(stored_types, std::string_view(entry.dtype), &StoredType::name);
+  if (entry.type == std::end(stored_types))
+    throw FileError(tensor + " has the unknown dtype " + in_quotes(entry.dtype));
   if (entry.begin > entry.end || entry.end > data_bytes)
     throw FileError(tensor + " is at bytes " + std::to_string(entry.begin) + " to " + std::to_string(entry.end) +
                     ", but the file has " + std::to_string(data_bytes) + " bytes of data");
-  std::uint64_t bytes = entry.element_bytes;
+  std::uint64_t bytes = entry.type->bytes;
   const bool empty = std::find(entry.extents.begin(), entry.extents.end(), 0) != entry.extents.end();
   if (empty) bytes = 0;
   for (const std::int64_t extent : entry.extents) {
@@ -214,9 +212,10 @@ std::vector<HeaderEntry> parse_header(std::string_view header, std::uint64_t dat
   return entries;
 }
 
-HostTensor read_values(InputFile& source, HeaderEntry& entry, DType dtype) {
+HostTensor read_values(InputFile& source, HeaderEntry& entry) {
+  const DType dtype = *entry.type->dtype;
   HostTensor tensor{.dtype = dtype, .extents = std::move(entry.extents), .values = {}};
-  const std::size_t count = static_cast<std::size_t>(entry.end - entry.begin) / entry.element_bytes;
+  const std::size_t count = static_cast<std::size_t>(entry.end - entry.begin) / entry.type->bytes;
   try {
     tensor.values.resize(count);
   } catch (const std::bad_alloc&) {
@@ -226,7 +225,7 @@ HostTensor read_values(InputFile& source, HeaderEntry& entry, DType dtype) {
   std::array<std::byte, chunk_elements * sizeof(double)> chunk;
   for (std::size_t first = 0; first < count; first += chunk_elements) {
     const std::span<double> values = std::span(tensor.values).subspan(first, std::min(chunk_elements, count - first));
-    const std::span<std::byte> bytes = std::span(chunk).first(values.size() * entry.element_bytes);
+    const std::span<std::byte> bytes = std::span(chunk).first(values.size() * entry.type->bytes);
     source.read(bytes);
     decode(dtype, bytes, values);
   }
@@ -236,8 +235,8 @@ HostTensor read_values(InputFile& source, HeaderEntry& entry, DType dtype) {
 /// Throws FileError unless the tensor can be written: its extents match the values, its type exists in the format, and
 /// its numbers fit the type.
 std::string_view check(const std::string& tensor, const HostTensor& host) {
-  const auto* const known = std::ranges::find(float_types, host.dtype, &FloatType::dtype);
-  if (known == std::end(float_types)) throw FileError(tensor + " is not of a floating point type");
+  const auto* const known = std::ranges::find(stored_types, std::optional(host.dtype), &StoredType::dtype);
+  if (known == std::end(stored_types)) throw FileError(tensor + " is not of a floating point type");
   const auto& extents = host.extents;
   const bool empty = std::find(extents.begin(), extents.end(), 0) != extents.end();
   std::uint64_t left = host.values.size();  // divided by each extent: a product could overflow
@@ -298,11 +297,10 @@ TensorFile read_safetensors(const fs::path& path) {
 
   TensorFile tensors;
   for (HeaderEntry& entry : parse_header(header, rest - header_bytes, source.name())) {
-    const auto* const known = std::ranges::find(float_types, std::string_view(entry.dtype), &FloatType::name);
-    if (known == std::end(float_types))
-      source.skip(entry.end - entry.begin);
+    if (entry.type->dtype)
+      tensors.emplace(entry.name, read_values(source, entry));
     else
-      tensors.emplace(entry.name, read_values(source, entry, known->dtype));
+      source.skip(entry.end - entry.begin);
   }
   return tensors;
 }
