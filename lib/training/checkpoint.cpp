@@ -88,13 +88,6 @@ class Entries {
   std::string name_;
 };
 
-std::vector<std::string> counters_of(const Plan& plan) {
-  std::vector<std::string> names;
-  for (std::string& name : plan.state_names())
-    if (plan.state(name).dtype == DType::u64) names.push_back(std::move(name));
-  return names;
-}
-
 /// A fingerprint of a schedule. It differs between two schedules unless they agree at 0 and at every power of two.
 std::uint64_t fingerprint(const Schedule& rate) {
   constexpr std::uint64_t last = std::uint64_t{1} << 40;
@@ -121,6 +114,13 @@ std::uint64_t fingerprint(const Source& source, std::uint64_t seed) {
 }
 
 }  // namespace
+
+std::vector<std::string> counters_of(const Plan& plan) {
+  std::vector<std::string> names;
+  for (std::string& name : plan.state_names())
+    if (plan.state(name).dtype == DType::u64) names.push_back(std::move(name));
+  return names;
+}
 
 std::string describe_run(const Plan& plan, const TrainerOptions& options, const Source& source, std::int64_t samples,
                          int batch) {

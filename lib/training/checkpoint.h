@@ -14,6 +14,9 @@ namespace lamina::training {
 /// Throws UsageError for an unknown initialiser or parameter.
 void fill_parameters(Plan&, const TrainerOptions&);
 
+/// The names of the state that counts: the steps of every dropout.
+std::vector<std::string> counters_of(const Plan&);
+
 /// The state of a run, except for its plan.
 struct RunState {
   std::string description;            ///< description of everything that must be the same when the run resumes

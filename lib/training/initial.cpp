@@ -33,16 +33,6 @@ Fans fans_of(const Op& op, const Shape& shape) {
                                                                                        : dense_fans(shape);
 }
 
-/// Sets the steps of dropout by the seed. A mask depends on the step, so runs with different seeds have different
-/// masks.
-void set_dropout(Plan& plan, std::uint64_t seed) {
-  const std::uint64_t first_step = seed << 32;
-  for (const std::string& name : plan.state_names()) {
-    const Tensor state = plan.state(name);
-    if (state.dtype == DType::u64) plan.backend().device().upload(state.data, &first_step, sizeof first_step);
-  }
-}
-
 }  // namespace
 
 void fill_parameters(Plan& plan, const TrainerOptions& options) {
@@ -61,7 +51,9 @@ void fill_parameters(Plan& plan, const TrainerOptions& options) {
                its.shape, fans_of(node.op, its.shape), hash(its.name) ^ philox(options.seed, 1, 0)[0]);
     upload(plan.backend().device(), plan.parameter(its.name), std::span<const double>(values));
   }
-  set_dropout(plan, options.seed);
+  const std::uint64_t first_step = options.seed << 32;  // masks depend on it, so those of two seeds differ
+  for (const std::string& name : counters_of(plan))
+    plan.backend().device().upload(plan.state(name).data, &first_step, sizeof first_step);
   plan.parameters_changed();
 }
 

@@ -135,7 +135,7 @@ struct Trainer::Body {
   int added = 0;                 // number of batches whose gradients wait for an update
   std::int64_t added_samples = 0;
   std::int64_t sound = 0;  // number of the epoch's batches whose losses were checked
-  int gradient_of = -1;    // number of samples for which the output's gradient was set
+  double gradient = 1;     // the output's gradient of the loss, with which a plan of a loss begins
 
   Body(const Graph& graph, Backend& b, const Source& source, TrainerOptions given)
       : options(checked(std::move(given))),
@@ -243,10 +243,9 @@ struct Trainer::Body {
   void set_output_gradient(int samples) {
     const double share = !adds_parts() ? 1 : static_cast<double>(samples) / feed.batch();
     if (plan.options().loss_scale > 0) return plan.scale_loss(share);
-    if (gradient_of == samples) return;
-    gradient_of = samples;
-    const double gradient[] = {share, 0};
-    upload(backend.device(), plan.output_gradient(), std::span<const double>(gradient));
+    if (std::exchange(gradient, share) == share) return;
+    const double pair[] = {share, 0};
+    upload(backend.device(), plan.output_gradient(), std::span<const double>(pair));
   }
 
   void update() {

@@ -39,16 +39,11 @@ void ByteSource::fail(const std::string& what) const { throw FileError(file_.nam
 std::uint64_t ByteSource::left() const { return limit_ - given_; }
 
 std::size_t ByteSource::some(std::span<std::uint8_t> to) {
-  if (gzip_) {
-    const std::size_t count = some_unpacked(to);
-    given_ += count;
-    if (given_ > limit_)
-      fail("its gzip stream gives more than " + std::to_string(limit_) + " bytes, " + std::to_string(most_expansion) +
-           " for each of the file; to read it anyway, unpack it first");
-    return count;
-  }
-  const std::size_t count = some_of_file(to);
+  const std::size_t count = gzip_ ? some_unpacked(to) : some_of_file(to);
   given_ += count;
+  if (given_ > limit_)  // never without gzip
+    fail("its gzip stream gives more than " + std::to_string(limit_) + " bytes, " + std::to_string(most_expansion) +
+         " for each of the file; to read it anyway, unpack it first");
   return count;
 }
 
