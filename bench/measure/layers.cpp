@@ -113,7 +113,7 @@ Options layer_options(const Config& c, const Node& node, Pass pass, const std::s
                       const Choice& demands) {
   Options options{.dtype = c.dtype, .layout = c.layout, .input_gradient = pass == Pass::backward_data};
   Choice& choice = options.choice_of[node.name] = demands;
-  choice.measure = false;  // the algorithm of this pass is named, and the other passes are not timed
+  choice.measure = choice.joins_gradients = false;  // the algorithm is named, and the other passes are not timed
   if (pass <= Pass::backward_data) choice.algorithm[static_cast<std::size_t>(pass)] = algorithm;
   return options;
 }

@@ -117,6 +117,40 @@ TEST_CASE("a gradient that shares the memory of dy costs no bytes") {
   CHECK(chain.moved(both, {false, true}) == 3 * map + 6 + 6);
 }
 
+TEST_CASE("one call computes both gradients of a depthwise convolution, and reads x and dy once") {
+  const auto eigen = make_backend("eigen", {.threads = 1});
+  Graph graph("depthwise");  // 96 weights of 4x3, 8 biases
+  conv(graph.input({2, 8, 3, 2}, "x"), "conv", {.channels = 8, .kernel = {4, 3}, .pad = {2, 1}, .groups = 8});
+  const auto backward = [](const Graph& of, Backend& on, const Options& options) {
+    const Plan plan(of, on, options);
+    const std::span<const Call> calls(plan.calls());
+    return std::vector<Call>(calls.begin() + static_cast<std::ptrdiff_t>(plan.forward_calls()), calls.end());
+  };
+  const auto chosen = [&](const Choice& choice) {
+    return backward(graph, *eigen, {.choice = choice, .input_gradient = true});
+  };
+  const double y = 2 * 8 * 4 * 2;
+  const std::vector<Call> joint = chosen({}), apart = chosen({.joins_gradients = false});
+  REQUIRE(joint.size() == 1);
+  REQUIRE(apart.size() == 2);
+  CHECK(joint[0].passes == both);
+  CHECK(joint[0].algorithm == "depthwise");
+  CHECK(joint[0].max_error == std::max(apart[0].max_error, apart[1].max_error));
+  CHECK(joint[0].cost.bytes / 4 == 2 * map + y + 2 * 96 + 8);
+  CHECK(bytes_of(apart) - bytes_of(joint) == 4 * y);
+  CHECK(joint[0].cost.flops == apart[0].cost.flops + apart[1].cost.flops);
+
+  CHECK(chosen({.algorithm = {"", "direct", ""}}).size() == 2);
+  CHECK(chosen({.workspace_limit = joint[0].workspace_bytes}).size() == 1);
+  CHECK(chosen({.workspace_limit = joint[0].workspace_bytes - 1}).size() == 2);
+  CHECK(backward(graph, *make_backend("eigen", {.threads = 3}), {.input_gradient = true}).size() == 2);
+  CHECK(backward(graph, *eigen, {}).front().passes == std::vector{Pass::backward_params});
+  graph.fix("conv.weight");
+  CHECK(chosen({}).size() == 1);  // the bias trains
+  graph.fix("conv.bias");
+  CHECK(chosen({}).front().passes == std::vector{Pass::backward_data});
+}
+
 TEST_CASE("a gradient that nobody wants costs nothing") {
   const Chain conv({Conv{.channels = 3, .kernel = 3, .pad = 1}, Relu{}}, false);
   CHECK(conv.moved({Pass::backward_data}) == 0);

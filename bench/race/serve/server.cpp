@@ -162,12 +162,10 @@ void serve_options(const ServeOptions& options) {
     its.layout = named("layout", variant, {Layout::nchw, Layout::nhwc});
     if (c.network.empty()) {
       const Pass pass = named("pass", what, raced_passes);
-      const Choice& choice = options.plan.options.choice;
-      const Options of_layer{.dtype = its.dtype,
-                             .layout = its.layout,
-                             .choice = choice,
-                             .tuner = choice.measure ? make_tuner() : nullptr,
-                             .input_gradient = pass == Pass::backward_data};
+      Options of_layer{.dtype = its.dtype, .layout = its.layout, .choice = options.plan.options.choice};
+      of_layer.input_gradient = pass == Pass::backward_data;
+      of_layer.choice.joins_gradients = false;  // one pass is timed
+      if (of_layer.choice.measure) of_layer.tuner = make_tuner();
       return std::make_unique<Convolved>(backend, read_convolution(numbers), pass, of_layer);
     }
     const Mode mode = what == "training" ? Mode::training : Mode::inference;

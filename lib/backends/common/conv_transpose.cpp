@@ -113,6 +113,7 @@ Lowered lower_transposed(const Spec& spec, const Choice& choice, const Transpose
     if (pass != Pass::prepare) {
       step.kernel = std::make_shared<Mirrored>(step, spec, parts, pass == Pass::backward_data && adds_dx(spec, 0));
       step.passes = {pass};
+      step.with_dx = nullptr;
       step.max_error = step.max_error + (1 + step.max_error) * u;
     }
     check_workspace(to_string(spec.op), choice, step);

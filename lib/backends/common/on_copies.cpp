@@ -360,6 +360,7 @@ Lowered::Step OnCopies::step(const Lowered& part, Lowered::Step first, const Low
   const bool of_params = first.covers(Pass::backward_params);
   first.max_error = error(first.max_error, of_params ? Pass::backward_params : first.passes.front());
   if (form_.copies()) first.kernel = std::make_shared<HalfKernel>(spec_, part, first, later, chunks_, form_, units_);
+  first.with_dx = nullptr;
   return first;
 }
 

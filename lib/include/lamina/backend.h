@@ -70,7 +70,8 @@ struct Choice {
   bool measure = false;                    ///< pick by timing, with Options::tuner, rather than by rule
   bool deterministic = false;              ///< only algorithms with the same bits on every run
   Math math = Math::strict;
-  double max_error = no_bound;                         ///< largest relative error, as documented for the algorithm
+  bool joins_gradients = true;  ///< whether one call may compute dx and dw, where the algorithm of both can
+  double max_error = no_bound;  ///< largest relative error, as documented for the algorithm
   std::size_t workspace_limit = std::size_t{1} << 30;  ///< bytes, per call
   bool operator==(const Choice&) const = default;
 };
@@ -125,6 +126,9 @@ struct Lowered {
     std::shared_ptr<Kernel> kernel;
     std::string reason{};  ///< why this algorithm was picked, as a sentence for a reader: "named", or the rule's
                            ///< reason; empty: there is only one
+    /// Of backward_params: does also the work of a step of backward_data by the same algorithm, with the same bits.
+    /// Null: only this step's kernel can run.
+    std::shared_ptr<Kernel> with_dx{};
   };
   std::vector<Step> steps;
   std::size_t saved_bytes = 0, scratch_bytes = 0, prepared_bytes = 0;

@@ -45,6 +45,7 @@ class Run {
       run_backward();
       for (std::size_t i = 0; i < feed_.x.size(); ++i) result.dx.push_back(wanted(i) ? dx(i).get() : Values{});
       read(result.dw, dw_);
+      check_with_dx(result);
       check_claims(result);
     }
     check_guards(result);
@@ -184,6 +185,20 @@ class Run {
     CHECK(same(y().get(), first));
     read(state_after, state_);
     CHECK(state_before == state_after);
+  }
+
+  /// A kernel of both gradients gives the bits of the two steps.
+  void check_with_dx(const Result& apart) {
+    const Lowered::Step* const data = find_step(lowered_, Pass::backward_data);
+    for (Lowered::Step step : lowered_.steps) {
+      if (step.with_dx == nullptr || data == nullptr || step.algorithm != data->algorithm) continue;
+      spec_.adds_dx[0] ? dx(0).set(feed_.dx[0]) : dx(0).poison();
+      for (std::size_t i = 0; i < dw_.size(); ++i) spec_.adds_dw ? dw_[i]->set(feed_.dw[i]) : dw_[i]->poison();
+      step.kernel = step.with_dx;
+      run(step);
+      CHECK(same(dx(0).get(), apart.dx[0]));
+      for (std::size_t i = 0; i < dw_.size(); ++i) CHECK(same(dw_[i]->get(), apart.dw[i]));
+    }
   }
 
   void check_claims(const Result& result) {

@@ -24,7 +24,6 @@ struct Axis {
   int extent, step;
   std::map<int, std::vector<AxisTap>> taps;
 
-  int grid() const { return ceil_div(extent, step); }      // positions of residue 0
   int residues() const { return std::min(step, extent); }  // residues that occur
   int positions(int residue) const { return ceil_div(extent - residue, step); }
 };
@@ -46,7 +45,7 @@ class PlaneSums {
  public:
   PlaneSums(const ConvUnit& c, Pass pass, const MicroKernels<T>& kernels)
       : c_(c),
-        pass_(pass),
+        forward_(pass == Pass::forward),
         kernels_(&kernels),
         rows_(axis_of(pass, c.x.h, c.y.h, c.op.kernel.h, c.op.stride.h, c.op.pad.h, c.op.dilation.h)),
         cols_(axis_of(pass, c.x.w, c.y.w, c.op.kernel.w, c.op.stride.w, c.op.pad.w, c.op.dilation.w)),
@@ -66,23 +65,15 @@ class PlaneSums {
 
   void run(const TapOperands<T>& operands, ThreadPool& pool, void* workspace) const {
     const std::size_t bytes = part_bytes();
-    const std::int64_t groups = c_.op.groups;
-    pool.split_parts(c_.x.n * groups, 1, [&](int part, std::int64_t first, std::int64_t last) {
+    pool.split_parts(std::int64_t{c_.x.n} * c_.op.groups, 1, [&](int part, std::int64_t first, std::int64_t last) {
       ScratchAllocator scratch = ScratchAllocator(workspace).part(part, bytes);
       const Scratch own = allocate(scratch);
       std::fill_n(own.copy, copied_elements(), T{0});
-      while (first < last) {
-        const std::int64_t image = first / groups, group = first - image * groups;
-        const std::int64_t count = std::min({groups_at_once_, groups - group, last - first});
-        for (std::size_t band = 0; band < bands_.count(); ++band)
-          make_band(operands, image, group, group + count, band, own);
-        first += count;
-      }
-      non_temporal_fence();
+      make_groups(operands, first, last, own);
     });
   }
 
- private:
+  /// The memory of one thread.
   struct Scratch {
     T* copy;
     T* weights;     // data gradient: all planes' weights of the taps of residue 0, then of residue 1, ...
@@ -90,24 +81,48 @@ class PlaneSums {
     T* out;         // rows that non-temporal stores then write
   };
 
-  bool is_forward() const { return pass_ == Pass::forward; }
-  int planes() const { return is_forward() ? c_.group_channels() : c_.group_filters(); }   // planes that a group reads
-  int results() const { return is_forward() ? c_.group_filters() : c_.group_channels(); }  // planes that it makes
-  const Shape& from() const { return is_forward() ? c_.x : c_.y; }
-  const Shape& to() const { return is_forward() ? c_.y : c_.x; }
-  bool non_temporal() const { return wants_non_temporal<T>(to()) && !(is_forward() ? c_.add : c_.add_dx); }
+  Scratch allocate(ScratchAllocator& scratch) const {
+    const Band& band = bands_.largest();
+    Scratch own{};
+    own.copy = scratch.take<T>(copied_elements());
+    own.weights = scratch.take<T>(planes() * static_cast<std::int64_t>(places_.size()));
+    if (cols_.residues() > 1)
+      for (T*& side : own.columns) side = scratch.take<T>(band.rows * column_ld());
+    if (non_temporal()) own.out = scratch.take<T>(band.rows * rows_.step * to().w);
+    return own;
+  }
+
+  /// The results of the groups [first, last), which are numbered through all images. Before the first call `own.copy`
+  /// is zeros.
+  void make_groups(const TapOperands<T>& operands, std::int64_t first, std::int64_t last, const Scratch& own) const {
+    while (first < last) {
+      const std::int64_t image = first / c_.op.groups, group = first - image * c_.op.groups;
+      const std::int64_t count = std::min({groups_at_once_, c_.op.groups - group, last - first});
+      for (std::size_t band = 0; band < bands_.count(); ++band)
+        make_band(operands, image, group, group + count, band, own);
+      first += count;
+    }
+    non_temporal_fence();
+  }
+
+  /// The elements of the copies of some groups, and as many more as a vector reads and writes after them.
+  std::int64_t copied_elements() const { return groups_at_once_ * planes() * bands_.largest().plane + kernels_->lanes; }
+
+ private:
+  int planes() const { return forward_ ? c_.group_channels() : c_.group_filters(); }   // planes that a group reads
+  int results() const { return forward_ ? c_.group_filters() : c_.group_channels(); }  // planes that it makes
+  const Shape& from() const { return forward_ ? c_.x : c_.y; }
+  const Shape& to() const { return forward_ ? c_.y : c_.x; }
+  bool non_temporal() const { return wants_non_temporal<T>(to()) && !(forward_ ? c_.add : c_.add_dx); }
   std::size_t part_bytes() const {
     return allocated_bytes([&](auto& scratch) { allocate(scratch); });
   }
-  std::int64_t column_ld() const { return round_up(cols_.grid(), kernels_->lanes); }
+  std::int64_t column_ld() const { return round_up(cols_.positions(0), kernels_->lanes); }
 
   /// The bytes of a group's copies; 1 where padding alone is read.
   std::int64_t bytes_of_group() const {
     return std::max<std::int64_t>(1, planes() * bands_.largest().plane * static_cast<std::int64_t>(sizeof(T)));
   }
-  /// The elements of the copies of some groups, and as many more as a vector reads and writes after them.
-  std::int64_t copied_elements() const { return groups_at_once_ * planes() * bands_.largest().plane + kernels_->lanes; }
-
   /// Sorts the taps by residue.
   TapBands make_bands() {
     std::vector<Tap> taps;
@@ -123,22 +138,11 @@ class PlaneSums {
         first_.push_back(static_cast<std::int64_t>(places_.size()));
       }
     }
-    const Size step = is_forward() ? c_.op.stride : Size(1);
-    return {{planes(), from().h, from().w, rows_.grid(), cols_.grid(), step, std::move(taps), first_},
+    const Size step = forward_ ? c_.op.stride : Size(1);
+    return {{planes(), from().h, from().w, rows_.positions(0), cols_.positions(0), step, std::move(taps), first_},
             kernels_->lanes,
             sizeof(T),
-            rows_.grid()};
-  }
-
-  Scratch allocate(ScratchAllocator& scratch) const {
-    const Band& band = bands_.largest();
-    Scratch own{};
-    own.copy = scratch.take<T>(copied_elements());
-    own.weights = scratch.take<T>(planes() * static_cast<std::int64_t>(places_.size()));
-    if (cols_.residues() > 1)
-      for (T*& side : own.columns) side = scratch.take<T>(band.rows * column_ld());
-    if (non_temporal()) own.out = scratch.take<T>(band.rows * rows_.step * to().w);
-    return own;
+            rows_.positions(0)};
   }
 
   void make_band(const TapOperands<T>& operands, std::int64_t image, std::int64_t first, std::int64_t last,
@@ -165,8 +169,8 @@ class PlaneSums {
   /// The weights of one result, in the order of the offsets of bands. Those of a forward pass have this order already.
   const T* weights_of(const T* w, std::int64_t group, std::int64_t result, T* sorted) const {
     const std::int64_t kernel = std::int64_t{c_.op.kernel.h} * c_.op.kernel.w;
-    w += group * planes() * results() * kernel + result * kernel * (is_forward() ? planes() : 1);
-    if (is_forward()) return w;
+    w += group * planes() * results() * kernel + result * kernel * (forward_ ? planes() : 1);
+    if (forward_) return w;
     T* to = sorted;
     for (std::size_t i = 0; i + 1 < first_.size(); ++i) {
       for (int plane = 0; plane < planes(); ++plane)
@@ -235,7 +239,7 @@ class PlaneSums {
   }
 
   ConvUnit c_;
-  Pass pass_;
+  bool forward_;
   const MicroKernels<T>* kernels_;
   Axis rows_, cols_;
   std::vector<std::int64_t> first_;  // the first tap of each residue; then the number of taps
@@ -265,15 +269,6 @@ Lowered::Step sums_step(const ConvUnit& c, Pass pass, const Context& context) {
       bytes);
 }
 
-template <class T>
-Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, const Context& context) {
-  const MicroKernels<T>& kernels = context.set.kernels<T>();
-  if (pass == Pass::backward_params)
-    return work_step({pass}, depthwise_name, TapGradients<T>(c, context.pool.threads(), kernels), context.pool);
-  if (FilterSums<T>::takes(c, pass, kernels)) return sums_step<T, FilterSums<T>>(c, pass, context);
-  return sums_step<T, PlaneSums<T>>(c, pass, context);
-}
-
 }  // namespace
 
 std::string depthwise_refusal(const ConvUnit& c, Pass, const Context&) {
@@ -297,8 +292,23 @@ bool depthwise_pays(const ConvUnit& c, Pass pass, const Context& context) {
   return channels <= (strided ? 8 : 16);
 }
 
-Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, const Choice&, const Context& context) {
-  return with_type(c.dtype, [&]<class T>() { return depthwise_step<T>(c, pass, context); });
+Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, const Choice& choice, const Context& context) {
+  return with_type(c.dtype, [&]<class T>() {
+    const MicroKernels<T>& kernels = context.set.kernels<T>();
+    if (pass == Pass::backward_params) {
+      using Gradients = TapGradients<T, PlaneSums<T>>;
+      const int threads = context.pool.threads();
+      Lowered::Step step = work_step({pass}, depthwise_name, Gradients(c, threads, kernels), context.pool);
+      Gradients both(c, threads, kernels, PlaneSums<T>(c, Pass::backward_data, kernels));
+      // Threads share the groups. With this many, no share is more than an eighth above the mean.
+      if (choice.joins_gradients && c.op.groups >= 8 * (threads - 1) &&
+          both.workspace_bytes() <= choice.workspace_limit && !FilterSums<T>::takes(c, Pass::backward_data, kernels))
+        step.with_dx = work_step({pass}, depthwise_name, std::move(both), context.pool).kernel;
+      return step;
+    }
+    if (FilterSums<T>::takes(c, pass, kernels)) return sums_step<T, FilterSums<T>>(c, pass, context);
+    return sums_step<T, PlaneSums<T>>(c, pass, context);
+  });
 }
 
 double depthwise_error(const ConvUnit& c, Pass pass, const Context& context) {
@@ -307,7 +317,7 @@ double depthwise_error(const ConvUnit& c, Pass pass, const Context& context) {
     const auto last = static_cast<double>(last_roundings(c, pass));
     if (pass != Pass::backward_params)
       return error_of_roundings(static_cast<double>(PlaneSums<T>(c, pass, kernels).most_taps()) + last, c.dtype);
-    const auto [own, in_double] = TapGradients<T>(c, context.pool.threads(), kernels).roundings();
+    const auto [own, in_double] = TapGradients<T, PlaneSums<T>>(c, context.pool.threads(), kernels).roundings();
     const double products = error_of_roundings(static_cast<double>(own) + 1 + last, c.dtype);
     const double totals = error_of_roundings(static_cast<double>(in_double) + last, DType::f64);
     return products + totals + products * totals;

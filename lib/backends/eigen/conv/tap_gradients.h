@@ -2,25 +2,28 @@
 // The weight gradient of convolutions whose groups have one channel or few.
 //
 // A vector for each weight sums products over some bands. Its lanes are then added to a total in double. A thread has
-// some groups and all their images, so that nothing depends on the number of threads.
+// some groups and all their images, so that nothing depends on the number of threads. dx of some groups of an image may
+// follow their products, while dy is in cache.
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
-#include "conv.h"
-#include "lib/backends/eigen/gemm/gemm.h"
-#include "tap_bands.h"
+#include "filter_sums.h"
 
 namespace lamina::eigen {
 
-template <class T>
+/// With `dx` it makes both gradients.
+template <class T, class DataSums>
 class TapGradients {
  public:
-  TapGradients(const ConvUnit& c, int threads, const MicroKernels<T>& kernels)
+  TapGradients(const ConvUnit& c, int threads, const MicroKernels<T>& kernels, std::optional<DataSums> dx = {})
       : c_(c),
         threads_(threads),
         kernels_(&kernels),
         bands_({1, c.x.h, c.x.w, c.y.h, c.y.w, c.op.stride, taps_of(c.op)}, kernels.lanes, sizeof(T),
-               std::max<std::int64_t>(1, most_products / vectors_of_row())) {
+               std::max<std::int64_t>(1, most_products / vectors_of_row())),
+        dx_(std::move(dx)) {
     constexpr auto size = static_cast<std::int64_t>(sizeof(T));
     const Band& band = bands_.largest();
     groups_at_once_ =
@@ -34,10 +37,12 @@ class TapGradients {
 
   void run(const Args& args, ThreadPool& pool) const {
     const std::size_t bytes = part_bytes();
+    const TapOperands<T> of_dx{gradient_source<T>(c_, args), args.w[0].as<T>(), args.dx[0], {.add = c_.add_dx}};
     pool.split_parts(c_.op.groups, 1, [&](int part, std::int64_t first, std::int64_t last) {
       ScratchAllocator scratch = ScratchAllocator(args.workspace).part(part, bytes);
       const Sums own = allocate(scratch);
       std::fill_n(own.copy, copied_elements(), T{0});
+      if (dx_) std::fill_n(own.of_dx.copy, dx_->copied_elements(), T{0});
       if (c_.op.bias) std::fill_n(own.ones, round_up(c_.y.w, kernels_->lanes), T{1});
       for (; first < last; first += groups_at_once_) {
         const std::int64_t end = std::min(last, first + groups_at_once_), groups = end - first;
@@ -49,6 +54,8 @@ class TapGradients {
             add_band(args, image, band, first, end, own);
             if (++bands % bands_at_once_ == 0) flush(groups, own);
           }
+          const std::int64_t before = image * c_.op.groups;
+          if (dx_) dx_->make_groups(of_dx, before + first, before + end, own.of_dx);
         }
         flush(groups, own);
         store(args, first, end, own);
@@ -57,11 +64,7 @@ class TapGradients {
   }
 
   /// The roundings of a term in its own type, and in double.
-  struct Roundings {
-    std::int64_t own, in_double;
-  };
-
-  Roundings roundings() const {
+  std::pair<std::int64_t, std::int64_t> roundings() const {
     const std::int64_t bands = c_.x.n * static_cast<std::int64_t>(bands_.count()),
                        at_once = std::min(bands, bands_at_once_);
     return {at_once * bands_.largest().rows * vectors_of_row(), divide_up(bands, at_once) * kernels_->lanes};
@@ -80,6 +83,7 @@ class TapGradients {
     T* sums;         // a vector for each weight, then for each bias
     double* totals;  // a total for each of them
     T* ones;
+    typename DataSums::Scratch of_dx;
   };
 
   Sums allocate(ScratchAllocator& scratch) const {
@@ -87,7 +91,8 @@ class TapGradients {
     return {.copy = scratch.take<T>(copied_elements()),
             .sums = scratch.take<T>(sums * kernels_->lanes),
             .totals = scratch.take<double>(sums),
-            .ones = scratch.take<T>(c_.op.bias ? round_up(c_.y.w, kernels_->lanes) : 0)};
+            .ones = scratch.take<T>(c_.op.bias ? round_up(c_.y.w, kernels_->lanes) : 0),
+            .of_dx = dx_ ? dx_->allocate(scratch) : typename DataSums::Scratch()};
   }
 
   std::size_t part_bytes() const {
@@ -163,6 +168,7 @@ class TapGradients {
   int threads_;
   const MicroKernels<T>* kernels_;
   TapBands bands_;
+  std::optional<DataSums> dx_;
   std::int64_t groups_at_once_, bands_at_once_;
 };
 

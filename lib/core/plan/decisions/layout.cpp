@@ -29,6 +29,17 @@ Buffer scratch_buffer(Device& device, const PlanLayout& layout) {
   }
 }
 
+/// The unit with one step of dw and dx, if a kernel does both.
+Lowered joined(Lowered unit) {
+  const auto dw = std::ranges::find_if(unit.steps, [](const Lowered::Step& each) { return each.with_dx != nullptr; });
+  if (unit.steps.end() - dw < 2 || dw[1].algorithm != dw->algorithm) return unit;
+  dw->kernel = dw->with_dx;
+  dw->passes.push_back(Pass::backward_data);
+  dw->max_error = std::max(dw->max_error, dw[1].max_error);
+  unit.steps.erase(dw + 1);
+  return unit;
+}
+
 }  // namespace
 
 void lower(Units& units, const Nodes& nodes, Backend& backend) {
@@ -45,7 +56,7 @@ void lower(Units& units, const Nodes& nodes, Backend& backend) {
     by_rule.measure = false;  // measured choices have names already, or are measured later
     const auto at_node = [&](const Error& error) { return "node " + nodes[unit.nodes[0]].name + ": " + error.what(); };
     try {
-      unit.lowered = std::make_shared<const Lowered>(backend.lower(unit.spec, by_rule));
+      unit.lowered = std::make_shared<const Lowered>(joined(backend.lower(unit.spec, by_rule)));
     } catch (const Unsupported& error) {
       throw Unsupported(at_node(error));
     } catch (const UsageError& error) {
