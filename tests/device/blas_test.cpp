@@ -9,12 +9,7 @@
 namespace lamina {
 namespace {
 
-/// Small integers. Every sum of them is exact in both types.
-template <class T>
-std::vector<T> integers(std::int64_t count, std::uint64_t key) {
-  const test::Values values = test::integers({1, 1, 1, static_cast<int>(count)}, key);
-  return {values.begin(), values.end()};
-}
+using test::integers;  // every sum of them is exact in both types
 
 std::size_t at(int row, int column, int leading) { return static_cast<std::size_t>(row) * leading + column; }
 

@@ -12,12 +12,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Whole numbers from -3 to 3, the same for the same key.
-template <class T>
-std::vector<T> integers(std::int64_t count, std::uint64_t key) {
-  const test::Values values = test::integers({1, 1, 1, static_cast<int>(count)}, key);
-  return {values.begin(), values.end()};
-}
+using test::integers;
 
 /// A convolution with its tensors. Images of x and y have gaps of `gap` elements.
 template <class T>

@@ -34,6 +34,7 @@ const std::vector<Case> moves_cases = {
     {"to depth by 2", pixel_unshuffle({2, 2, 8, 12}, 2), {{2, 2, 8, 12}}},
     {"transpose", Reorder{{5, 21}, {1, 0}, 21, {1, 5}}, {{2, 5, 3, 7}}},
     {"large transpose", Reorder{{37, 19 * 23}, {1, 0}, 19, {23, 37}}, {{2, 37, 19, 23}}},
+    {"long pairs", Reorder{{2, 700}, {1, 0}, 1, {1, 1400}}, {{1, 2, 1, 700}}},
     {"other grouping", Reorder{{30}, {0}, 6, {5, 1}}, {{2, 5, 3, 2}}},
     {"all axes reversed", Reorder{{2, 3, 4, 5, 2}, {4, 3, 2, 1, 0}, 10, {4, 6}}, {{2, 6, 4, 10}}},
     {"one element", Reorder{{}, {}, 1, 1}, {{3, 1, 1, 1}}},

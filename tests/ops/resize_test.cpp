@@ -27,6 +27,7 @@ std::vector<Case> cases() {
       {"linear, fewer rows", Resize{.to = {3, 11}, .by = ResizeBy::linear}, {{2, 3, 7, 5}}},
       {"linear, fewer columns", Resize{.to = {11, 2}, .by = ResizeBy::linear}, {{2, 3, 7, 5}}},
       {"linear, a step", Resize{.to = {6, 7}, .by = ResizeBy::linear, .step_h = 1 / 1.5, .step_w = 3}, {{2, 3, 4, 5}}},
+      {"linear, a few more columns", Resize{.to = {4, 61}, .by = ResizeBy::linear}, {{1, 2, 3, 45}}},
       {"linear, eight times", Resize{.to = {40, 24}, .by = ResizeBy::linear}, {{1, 2, 5, 3}}},
       {"corners, fewer", Resize{.to = {3, 4}, .by = ResizeBy::linear_aligned}, {{2, 3, 7, 9}}},
       {"linear in inference", Resize{.to = 7, .by = ResizeBy::linear}, {{2, 3, 4, 5}}, {}, Mode::inference},

@@ -122,19 +122,17 @@ TEST_CASE("one call computes both gradients of a depthwise convolution, and read
   Graph graph("depthwise");  // 96 weights of 4x3, 8 biases
   conv(graph.input({2, 8, 3, 2}, "x"), "conv", {.channels = 8, .kernel = {4, 3}, .pad = {2, 1}, .groups = 8});
   const auto backward = [](const Graph& of, Backend& on, const Options& options) {
-    const Plan plan(of, on, options);
-    const std::span<const Call> calls(plan.calls());
-    return std::vector<Call>(calls.begin() + static_cast<std::ptrdiff_t>(plan.forward_calls()), calls.end());
+    std::vector<Call> calls = Plan(of, on, options).calls();
+    std::erase_if(calls, [](const Call& call) { return call.passes.front() == Pass::forward; });
+    return calls;
   };
-  const auto chosen = [&](const Choice& choice) {
-    return backward(graph, *eigen, {.choice = choice, .input_gradient = true});
+  const auto chosen = [&](const Choice& its) {
+    return backward(graph, *eigen, {.choice = its, .input_gradient = true});
   };
   const double y = 2 * 8 * 4 * 2;
   const std::vector<Call> joint = chosen({}), apart = chosen({.joins_gradients = false});
-  REQUIRE(joint.size() == 1);
-  REQUIRE(apart.size() == 2);
+  REQUIRE((joint.size() == 1 && apart.size() == 2));
   CHECK(joint[0].passes == both);
-  CHECK(joint[0].algorithm == "depthwise");
   CHECK(joint[0].max_error == std::max(apart[0].max_error, apart[1].max_error));
   CHECK(joint[0].cost.bytes / 4 == 2 * map + y + 2 * 96 + 8);
   CHECK(bytes_of(apart) - bytes_of(joint) == 4 * y);

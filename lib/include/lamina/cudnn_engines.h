@@ -47,8 +47,9 @@ struct CudnnPlan {
 };
 
 /// The units that a plan would be made of if cuDNN's graphs did the work: batch norm with Add and ReLU, products and
-/// sums with ReLU; in inference a batch norm is folded into the convolution before it. Throws what planned_units()
-/// throws.
+/// sums with ReLU; in inference a batch norm is folded into the convolution before it. In f64, which has no graphs,
+/// they are those of the backend cudnn. Throws what planned_units() throws; UsageError if the options choose
+/// algorithms.
 LAMINA_API std::vector<PlannedUnit> cudnn_graph_units(const Graph&, const Options& = {});
 
 /// The graphs of a unit, each by a spec and a pass, in the order in which they run: forward, backward_params,

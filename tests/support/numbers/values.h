@@ -17,6 +17,11 @@ Values zeros(const Shape&);
 Values normal(const Shape&, std::uint64_t key);
 /// Whole numbers in [-3, 3]. Sums and products of them are exact in f32.
 Values integers(const Shape&, std::uint64_t key);
+template <class T>
+std::vector<T> integers(std::int64_t count, std::uint64_t key) {
+  const Values values = integers({1, 1, 1, static_cast<int>(count)}, key);
+  return {values.begin(), values.end()};
+}
 /// Every number once, in random order, 1/8 apart and centred on 0, so that max pooling has one clear winner.
 Values permutation(const Shape&, std::uint64_t key);
 /// Normal numbers pushed away from 0 by 0.1, so that no ReLU is near its kink.

@@ -45,7 +45,7 @@ inline PartRef part(Kind kind, Attributes attributes) {
   return std::make_shared<const Part>(Part{kind, std::move(attributes)});
 }
 
-/// The part in one line. Two parts have the same line exactly if they are equal.
+/// The part in one line. Two parts of a graph have the same line exactly if they are equal.
 std::string to_string(const Part&);
 
 /// A descriptor of one kind, destroyed with its owner. Every member throws like LAMINA_CUDNN if a call fails.

@@ -17,7 +17,9 @@ bool CudnnEngine::has(std::string_view note) const {
 }
 
 std::vector<PlannedUnit> cudnn_graph_units(const Graph& graph, const Options& options) {
-  // The planner asks it only where units end, for which it needs neither a device nor a library.
+  if (options.choice != Choice{} || !options.choice_of.empty())
+    throw UsageError("cudnn_graph_units: where units end does not depend on a choice of algorithms; leave it out");
+  // The planner asks it where units end and which tensors have gaps: this needs neither a device nor a library.
   const auto backend = cudnn::make_backend("cudnn-graph", nullptr, nullptr, std::make_unique<UnitEngines>("", ""));
   return planned_units(graph, *backend, options);
 }

@@ -81,7 +81,7 @@ class UnitEngines {
   KeptPlans kept_;
   std::optional<Target> target_;
   std::map<std::string, Known> known_;    ///< by graph
-  std::optional<std::string> complaint_;  ///< the first about the folder, emptied when it was told
+  std::optional<std::string> complaint_;  ///< first complaint about the folder; empty once it was reported
 };
 
 /// Replaces the step that the unit has for a pass by an engine's, if the choice allows that. Returns whether it did.

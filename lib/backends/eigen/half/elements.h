@@ -13,7 +13,7 @@
 namespace lamina::eigen {
 
 constexpr std::int64_t elements_of_room = 512;
-constexpr std::int64_t least_run = 128;  // elements; of fewer, too many lines of memory are written in two parts
+constexpr std::int64_t least_run = 128;  // elements; shorter runs would split too many lines of memory
 
 /// Room for some elements, in cache.
 template <class T>
@@ -56,12 +56,13 @@ void put_numbers(const Tensor& to, std::int64_t at, const T* from, std::int64_t 
 template <class T>
 class Output {
  public:
-  /// Stores are non-temporal if the tensor is large enough, nothing is added to it, and it is not the place of a tensor
-  /// in `reads`, whose lines are in cache already. `run`: elements that are written one after another.
-  Output(const Tensor& tensor, bool adds, std::initializer_list<const Tensor*> reads,
+  /// Stores are non-temporal if the tensor is large enough, it is not the place of a tensor in `reads`, whose lines are
+  /// in cache already, and not `reads_itself`: its numbers are added to, or needed in their place. `run`: elements that
+  /// are written one after another.
+  Output(const Tensor& tensor, bool reads_itself, std::initializer_list<const Tensor*> reads,
          std::int64_t run = elements_of_room)
       : tensor_(tensor),
-        non_temporal_(!adds && run >= least_run &&
+        non_temporal_(!reads_itself && run >= least_run &&
                       (is_half(tensor.dtype) ? wants_non_temporal<std::uint16_t>(tensor.shape)
                                              : wants_non_temporal<T>(tensor.shape)) &&
                       std::ranges::none_of(reads, [&](const Tensor* its) { return same_place(*its, tensor); })) {}

@@ -64,8 +64,8 @@ struct Image {
   const T *a, *b, *dy;
   Output<T> y, dx[2];
 
-  Image(const Args& args, std::int64_t its_n, const std::array<bool, 2>& adds, std::int64_t run)
-      : n(its_n),
+  Image(const Args& args, std::int64_t image, const std::array<bool, 2>& adds, std::int64_t run)
+      : n(image),
         a(start(args.x[0], n)),
         b(start(args.x[1], n)),
         dy(start(args.dy, n)),
@@ -231,18 +231,21 @@ struct Backward {
     });
   }
 
-  /// The sums of an operand that repeats, and in the same pass the gradient of one that does not. False: no sums.
+  /// The sums of an operand that repeats. In the same pass the other gradient, if there are sums enough for every
+  /// thread: then true.
   template <int of>
   bool sum() const {
     if (!wanted(args, of) || fills[of]) return false;
-    const bool all = fills[1 - of];
-    axes.back().steps[of] == 0 ? sum_runs<of>(all) : sum_columns<of>(all);
-    return true;
+    const bool in_runs = axes.back().steps[of] == 0;
+    const std::int64_t places = args.dy.shape.n * places_along(split[of].kept);
+    const bool all = fills[1 - of] && (in_runs ? places : places / sums_at_once) >= pool.threads();
+    in_runs ? sum_runs<of>(all) : sum_columns<of>(all);
+    return all;
   }
 
   void run() const {
-    const bool sums_a = sum<0>(), sums_b = sum<1>();
-    if (sums_a || sums_b || (!fills[0] && !fills[1])) return;
+    const bool with_a = sum<0>(), with_b = sum<1>();
+    if (with_a || with_b || (!fills[0] && !fills[1])) return;
     split_runs<T>(pool, args.dy.shape, args, axes, adds,
                   [&](Image<T>& its, const BinarySteps& at, std::int64_t count) { write_all(its, at, count); });
   }

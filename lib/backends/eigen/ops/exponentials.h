@@ -13,12 +13,14 @@ constexpr std::int64_t chunk = 64;  // elements
 template <class T>
 using Chunk = Eigen::Array<T, chunk, 1>;
 
-/// Loads up to a chunk of elements, and 0 for the rest; or stores some.
+/// Up to a chunk of elements; the rest is 0.
 template <class T>
 void load(const T* from, std::int64_t count, Chunk<T>& to) {
   to.setZero();
   std::copy_n(from, count, to.data());
 }
+
+/// Stores up to a chunk of elements.
 template <class T>
 void store(const Chunk<T>& from, std::int64_t count, T* to) {
   if (count == chunk)

@@ -31,8 +31,8 @@ void put_apart(T* to, std::int64_t to_step, const T* from, std::int64_t from_ste
   });
 }
 
-/// Calls work(outer, middle, column, count) for the pieces of rows that `count` elements of an image from `first` on
-/// consist of. `outer` and `middle` are the row's places along these axes.
+/// Splits `count` elements of an image, from `first` on, at the ends of rows, and calls work(outer, middle, column,
+/// count) for each part. `outer` and `middle` are its row's places along these axes.
 template <class Work>
 void for_each_piece(std::int64_t middles, std::int64_t columns, std::int64_t first, std::int64_t count, Work&& work) {
   const std::int64_t row = first / columns;
@@ -118,8 +118,8 @@ void scatter_in(ThreadPool& pool, const Tensor& part, const Box& box, const Tens
     Output<T> y(whole, is_there<T>(part, box, whole), {});
     write_chunks(y, n * whole.pitch + first, last - first, false, [&](T* to, std::int64_t i, std::int64_t some) {
       for_each_piece(middle.whole, inner.whole, first + i, some,
-                     [&](std::int64_t row, std::int64_t its_middle, std::int64_t column, std::int64_t count) {
-                       const std::int64_t o = element_at(outer, row), m = element_at(middle, its_middle);
+                     [&](std::int64_t outer_at, std::int64_t middle_at, std::int64_t column, std::int64_t count) {
+                       const std::int64_t o = element_at(outer, outer_at), m = element_at(middle, middle_at);
                        if (o < 0 || m < 0)
                          std::fill_n(to, count, value);
                        else
@@ -206,14 +206,17 @@ template <class T>
 void transpose_by_tiles(const MicroKernels<T>& kernels, Output<T>& output, std::int64_t at, std::int64_t y_apart,
                         const T* x, std::int64_t x_apart, std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t deep = 64, wide = 128;
+  const bool adjacent = y_apart == columns && columns <= wide;  // rows of y follow one another
+  const std::int64_t apart = adjacent ? columns : wide;
   T room[deep * wide];
   for (std::int64_t row = 0; row < rows; row += deep)
     for (std::int64_t k = 0; k < columns; k += wide) {
       const std::int64_t its_rows = std::min(deep, rows - row), its_columns = std::min(wide, columns - k);
-      kernels.transpose(room, wide, x + row + k * x_apart, x_apart, nullptr, 0, its_columns, its_rows);
-      for (std::int64_t i = 0; i < its_rows; ++i) {
-        output.begin(at + (row + i) * y_apart + k, its_columns, false);
-        output.finish(room + i * wide);
+      kernels.transpose(room, apart, x + row + k * x_apart, x_apart, nullptr, 0, its_columns, its_rows);
+      const std::int64_t runs = adjacent ? 1 : its_rows, run = adjacent ? its_rows * columns : its_columns;
+      for (std::int64_t i = 0; i < runs; ++i) {
+        output.begin(at + (row + i) * y_apart + k, run, false);
+        output.finish(room + i * apart);
       }
     }
 }

@@ -121,32 +121,33 @@ void make_repeats(const Axis<T>& columns, const Repeats& its, const T* from, T* 
   });
 }
 
-constexpr int vector = 16;  // elements
+constexpr int lanes = 16;  // elements of a vector
 
-/// Whether make_near() may make a row: the cells of each vector of its elements lie within two vectors.
+/// Whether resize_row_by_permutes() may make a row: the cells of each vector of its elements lie within two vectors.
 template <class T>
-bool are_near(const Axis<T>& columns) {
-  for (std::int64_t i = 0; i < columns.size(); i += vector)
-    if (columns.from(std::min(i + vector, columns.size()) - 1) + columns.taps - columns.from(i) > 2 * vector)
+bool fits_two_vectors(const Axis<T>& columns) {
+  for (std::int64_t i = 0; i < columns.size(); i += lanes)
+    if (columns.from(std::min(i + lanes, columns.size()) - 1) + columns.taps - columns.from(i) > 2 * lanes)
       return false;
   return std::is_same_v<T, float>;
 }
 
 #if defined(__AVX512F__)
 __mmask16 first_lanes(std::int64_t count) {
-  return static_cast<__mmask16>((1U << std::clamp<std::int64_t>(count, 0, vector)) - 1);
+  return static_cast<__mmask16>((1U << std::clamp<std::int64_t>(count, 0, lanes)) - 1);
 }
 
 /// Makes a row without gathers: a vector of cells is a permutation of two vectors.
 template <int taps>
-void make_near(const Axis<float>& columns, const float* from, float* to, bool adds) {
-  for (std::int64_t i = 0; i < columns.size(); i += vector) {
+void resize_row_by_permutes(const Axis<float>& columns, const float* from, float* to, bool adds) {
+  for (std::int64_t i = 0; i < columns.size(); i += lanes) {
     const std::int64_t base = columns.from(i), cells = columns.source - base;
     const __mmask16 mask = first_lanes(columns.size() - i);
     const __m512i at = _mm512_sub_epi32(_mm512_maskz_loadu_epi32(mask, columns.first.data() + i),
                                         _mm512_set1_epi32(static_cast<int>(base)));
     const __m512 low = _mm512_maskz_loadu_ps(first_lanes(cells), from + base);
-    const __m512 high = _mm512_maskz_loadu_ps(first_lanes(cells - vector), from + base + vector);
+    const __m512 high =
+        _mm512_maskz_loadu_ps(first_lanes(cells - lanes), from + std::min(base + lanes, columns.source));
     __m512 sum = adds ? _mm512_maskz_loadu_ps(mask, to + i) : _mm512_setzero_ps();
     for (int k = 0; k < taps; ++k) {
       const __m512 weights = _mm512_maskz_loadu_ps(mask, columns.weights.data() + k * columns.size() + i);
@@ -160,12 +161,12 @@ void make_near(const Axis<float>& columns, const float* from, float* to, bool ad
 
 /// Makes a row of another length.
 template <class T>
-void resize_row(const Axis<T>& columns, const Repeats& its, [[maybe_unused]] bool near, const T* from, T* to,
+void resize_row(const Axis<T>& columns, const Repeats& its, [[maybe_unused]] bool by_permutes, const T* from, T* to,
                 bool adds) {
   with_taps(columns.taps, [&](auto known) {
 #if defined(__AVX512F__)
     if constexpr (known > 0 && std::is_same_v<T, float>)
-      if (near) return make_near<known>(columns, from, to, adds);
+      if (by_permutes) return resize_row_by_permutes<known>(columns, from, to, adds);
 #endif
     const std::int64_t taps = known > 0 ? known : columns.taps;
     const auto make = [&](std::int64_t begin, std::int64_t end) {
@@ -223,7 +224,7 @@ template <class T>
 struct Plane {
   Axis<T> rows, columns;
   Repeats repeats = columns.source < columns.size() ? repeats_of(columns, 2, 1) : repeats_of(columns, 1, 2);
-  bool near = repeats.count == 0 && are_near(columns);
+  bool by_permutes = repeats.count == 0 && fits_two_vectors(columns);
 
   /// Whether columns are made before rows are summed. The order is the one that makes columns of fewer rows.
   bool columns_first() const { return rows.source <= rows.size(); }
@@ -244,13 +245,13 @@ struct Plane {
       T* const row = non_temporal ? stored_rows + kept : to + i * size;
       if (columns_first()) {
         for (made = std::max(made, first); made < first + taps; ++made)
-          resize_row(columns, repeats, near, from + made * width, buffer + made % taps * size, false);
+          resize_row(columns, repeats, by_permutes, from + made * width, buffer + made % taps * size, false);
         sum_rows(
             rows, i, [&](std::int64_t k) { return buffer + (first + k) % taps * size; }, row, size, adds);
       } else {
         sum_rows(
             rows, i, [&](std::int64_t k) { return from + (first + k) * width; }, buffer, width, false);
-        resize_row(columns, repeats, near, buffer, row, adds);
+        resize_row(columns, repeats, by_permutes, buffer, row, adds);
       }
       kept += size;
       if (!non_temporal || (kept + size <= stored() && i + 1 < rows.size())) continue;

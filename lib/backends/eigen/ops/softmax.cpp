@@ -21,9 +21,9 @@ void forward_vector(const T* x, Output<T>& output, T* y, std::int64_t first, std
     sums += part;
     if (!log) store(part, count, exponentials_of_x + c);
   }
-  const T sum = log ? std::log(sums.sum()) : 1 / sums.sum();
-  if (log) return write_each(output, first, cells, false, [=](std::int64_t c) { return x[c] - largest - sum; });
-  write_each(output, first, cells, false, [=](std::int64_t c) { return exponentials_of_x[c] * sum; });
+  const T sum = sums.sum(), log_sum = std::log(sum), inverse_sum = 1 / sum;
+  if (log) return write_each(output, first, cells, false, [=](std::int64_t c) { return x[c] - largest - log_sum; });
+  write_each(output, first, cells, false, [=](std::int64_t c) { return exponentials_of_x[c] * inverse_sum; });
 }
 
 template <class T>
@@ -31,16 +31,17 @@ void forward_strip(const T* x, Output<T>& output, T* y, std::int64_t first, cons
                    bool log) {
   const std::int64_t apart = of.inner;
   const std::int64_t whole = round_up(places, chunk);
+  const auto two_rows = static_cast<std::uintptr_t>(2 * apart) * sizeof(T);
   y += first;
   T largest[strip], sums[strip];
   std::fill_n(sums, whole, T(0));
   std::fill(std::copy_n(x, places, largest), largest + whole, T(0));
   for (std::int64_t c = 1; c < of.cells; ++c) {
-    prefetch(x + (c + 2) * apart, places);  // may be out of bounds
+    prefetch(x + c * apart, places, two_rows);
     take_larger(largest, x + c * apart, places);
   }
   for (std::int64_t c = 0; c < of.cells; ++c) {
-    if (!log) prefetch<true>(y + (c + 2) * apart, places);
+    if (!log) prefetch<true>(y + c * apart, places, two_rows);
     for (std::int64_t i = 0; i < places; i += chunk) {
       const std::int64_t at = c * apart + i, count = std::min(chunk, places - i);
       Chunk<T> part;
@@ -51,16 +52,21 @@ void forward_strip(const T* x, Output<T>& output, T* y, std::int64_t first, cons
   }
   for (std::int64_t i = 0; i < places; i += chunk) {
     Eigen::Map<Chunk<T>> part(sums + i);
-    log ? part = part.log() : part = part.inverse();
+    if (log)
+      part = part.log();
+    else
+      part = part.inverse();
   }
   for (std::int64_t c = 0; c < of.cells; ++c) {
     const T* const from = x + c * apart;
     T* const to = y + c * apart;
-    if (log)
+    if (log) {
       write_each(output, first + c * apart, places, false,
                  [=, &largest, &sums](std::int64_t i) { return from[i] - largest[i] - sums[i]; });
+      continue;
+    }
     LAMINA_INDEPENDENT
-    for (std::int64_t i = 0; !log && i < places; ++i) to[i] *= sums[i];
+    for (std::int64_t i = 0; i < places; ++i) to[i] *= sums[i];
   }
 }
 

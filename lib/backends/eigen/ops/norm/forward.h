@@ -40,7 +40,7 @@ void update_running(const Args& args, std::int64_t c, const BatchNorm& op, doubl
 
 template <class T, bool Adds, bool Clips>
 void write_channel(const Args& args, const Activation<T>* activation, const Affine<T>& affine, const Part& part) {
-  Output<T> y(args.y, false, {&args.x[0], Adds ? &args.x[1] : &args.x[0]});
+  Output<T> y(args.y, false, {&args.x.front(), &args.x.back()});
   Room<T> room, other_room;
   for_each_chunk(args.y.shape, part, [&](std::int64_t n, std::int64_t first, std::int64_t size) {
     const T* x = load(args.x[0], plane(args.x[0], n, part.c) + first, size, room);
