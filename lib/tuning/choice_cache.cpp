@@ -220,6 +220,7 @@ ChoiceKey choice_key(Backend& backend, const Spec& spec, const Choice& asked) {
   ChoiceKey key{std::string(backend.name()), backend.device().describe(),
                 "lamina " LAMINA_VERSION ", " + backend.describe(), to_string(spec), asked};
   key.asked.measure = false;
+  key.asked.joins_gradients = true;  // each pass is measured alone
   return key;
 }
 

@@ -47,7 +47,7 @@ const std::vector<Case> conv_cases = {
     {"3 groups", Conv{.channels = 6, .kernel = 3, .stride = 2, .pad = 1, .groups = 3, .bias = false}, {{2, 9, 5, 6}}},
     {"1x1, 2 groups", Conv{.channels = 4, .kernel = 1, .groups = 2}, {{2, 6, 3, 5}}},
     {"depthwise", Conv{.channels = 5, .kernel = 3, .pad = 1, .groups = 5}, {{2, 5, 5, 4}}},
-    {"depthwise, two per channel", Conv{.channels = 6, .kernel = 3, .stride = 2, .groups = 3}, {{1, 3, 7, 6}}},
+    {"depthwise, two per channel", Conv{.channels = 34, .kernel = 3, .stride = 2, .groups = 17}, {{1, 17, 7, 6}}},
     {"depthwise, many pixels", Conv{.channels = 2, .kernel = 3, .groups = 2}, {{2, 2, 34, 34}}},
     {"depthwise, 5x5, stride 2", Conv{.channels = 6, .kernel = 5, .stride = 2, .pad = 2, .groups = 3}, {{2, 3, 9, 8}}},
     {"depthwise, 7x7, two per channel", Conv{.channels = 4, .kernel = 7, .pad = 3, .groups = 2}, {{2, 2, 9, 10}}},

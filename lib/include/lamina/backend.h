@@ -126,8 +126,8 @@ struct Lowered {
     std::shared_ptr<Kernel> kernel;
     std::string reason{};  ///< why this algorithm was picked, as a sentence for a reader: "named", or the rule's
                            ///< reason; empty: there is only one
-    /// Of backward_params: does also the work of a step of backward_data by the same algorithm, with the same bits.
-    /// Null: only this step's kernel can run.
+    /// Of backward_params: does also the work of the next step, which is backward_data by the same algorithm, with the
+    /// same bits. A plan runs it in place of both; who wraps `kernel` wraps or clears it, too. Null: there is none.
     std::shared_ptr<Kernel> with_dx{};
   };
   std::vector<Step> steps;

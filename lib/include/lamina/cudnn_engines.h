@@ -48,7 +48,7 @@ struct CudnnPlan {
 
 /// The units that a plan would be made of if cuDNN's graphs did the work: batch norm with Add and ReLU, products and
 /// sums with ReLU; in inference a batch norm is folded into the convolution before it. In f64, which has no graphs,
-/// they are those of the backend cudnn. Throws what planned_units() throws; UsageError if the options choose
+/// they are those of the backend cudnn. Throws what planned_units() throws; UsageError if the options name
 /// algorithms.
 LAMINA_API std::vector<PlannedUnit> cudnn_graph_units(const Graph&, const Options& = {});
 

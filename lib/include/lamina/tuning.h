@@ -140,7 +140,8 @@ struct ChoiceKey {
   std::string device;   ///< Device::describe()
   std::string version;  ///< version of this library, and Backend::describe()
   std::string unit;     ///< to_string(Spec): op, shapes, layouts, element types, betas
-  Choice asked{};       ///< the caller's choice, but for `measure`; an empty algorithm is left open
+  Choice asked{};       ///< the caller's choice, but for `measure` and `joins_gradients`; an empty algorithm is left
+                        ///< open
   bool operator==(const ChoiceKey&) const = default;
 };
 

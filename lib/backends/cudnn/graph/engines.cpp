@@ -17,8 +17,8 @@ bool CudnnEngine::has(std::string_view note) const {
 }
 
 std::vector<PlannedUnit> cudnn_graph_units(const Graph& graph, const Options& options) {
-  if (options.choice != Choice{} || !options.choice_of.empty())
-    throw UsageError("cudnn_graph_units: where units end does not depend on a choice of algorithms; leave it out");
+  if (options.choice.algorithm != Choice{}.algorithm || !options.choice_of.empty())
+    throw UsageError("cudnn_graph_units: where units end does not depend on named algorithms; leave them out");
   // The planner asks it where units end and which tensors have gaps: this needs neither a device nor a library.
   const auto backend = cudnn::make_backend("cudnn-graph", nullptr, nullptr, std::make_unique<UnitEngines>("", ""));
   return planned_units(graph, *backend, options);

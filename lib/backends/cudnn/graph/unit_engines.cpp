@@ -32,7 +32,7 @@ class BoundEngine final : public Kernel {
       pointers.push_back(const_cast<void*>(data));
     }
     if (!wanted_) return;
-    if (plan_->handle == nullptr) throw DeviceError("cudnn-graph: a plan that was made without a device cannot run");
+    if (plan_->handle == nullptr) throw UsageError("cudnn-graph: a plan that was made without a device cannot run");
     const auto count = static_cast<std::int64_t>(pointers.size());
     pack_.set(pack_ids, type_int64, count, plan_->tensors.data());
     pack_.set(pack_pointers, type_pointer, count, static_cast<const void*>(pointers.data()));

@@ -37,7 +37,8 @@ class TapGradients {
 
   void run(const Args& args, ThreadPool& pool) const {
     const std::size_t bytes = part_bytes();
-    const TapOperands<T> of_dx{gradient_source<T>(c_, args), args.w[0].as<T>(), args.dx[0], {.add = c_.add_dx}};
+    TapOperands<T> of_dx;
+    if (dx_) of_dx = {gradient_source<T>(c_, args), args.w[0].as<T>(), args.dx[0], {.add = c_.add_dx}};
     pool.split_parts(c_.op.groups, 1, [&](int part, std::int64_t first, std::int64_t last) {
       ScratchAllocator scratch = ScratchAllocator(args.workspace).part(part, bytes);
       const Sums own = allocate(scratch);

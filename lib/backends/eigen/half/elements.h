@@ -73,7 +73,8 @@ class Output {
 
   bool in_place() const { return !non_temporal_ && !is_half(tensor_.dtype); }
 
-  /// The address for elements from `at` on, at most elements_of_room. With `adds` it holds their present numbers.
+  /// The address for elements from `at` on, at most elements_of_room; more if finish() gets those of another room, and
+  /// the tensor's type is T. With `adds` it holds their present numbers.
   T* begin(std::int64_t at, std::int64_t count, bool adds) {
     at_ = at;
     count_ = count;

@@ -237,8 +237,9 @@ struct Backward {
   bool sum() const {
     if (!wanted(args, of) || fills[of]) return false;
     const bool in_runs = axes.back().steps[of] == 0;
-    const std::int64_t places = args.dy.shape.n * places_along(split[of].kept);
-    const bool all = fills[1 - of] && (in_runs ? places : places / sums_at_once) >= pool.threads();
+    const std::int64_t places = args.dy.shape.n * places_along(split[of].kept), run = axes.back().extent;
+    const std::int64_t parts = in_runs ? places : places / run * divide_up(run, sums_at_once);
+    const bool all = fills[1 - of] && parts >= pool.threads();
     in_runs ? sum_runs<of>(all) : sum_columns<of>(all);
     return all;
   }

@@ -40,7 +40,6 @@ void set_choices(Units& units, const Nodes& nodes, const Backend& backend, const
   for (Unit& unit : units.list) {
     const Choice* const named = by_name(unit, nodes, options);
     unit.choice = named != nullptr ? *named : options.choice;
-    if (!computes_gradients(nodes[unit.nodes.front()])) unit.choice.joins_gradients = false;
     named != nullptr ? check_unlowered(unit, nodes, backend) : others.push_back(&unit);
   }
   for (std::size_t p = 0; p < std::size(algorithm_passes); ++p) {

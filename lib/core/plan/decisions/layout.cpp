@@ -32,7 +32,8 @@ Buffer scratch_buffer(Device& device, const PlanLayout& layout) {
 /// The unit with one step of dw and dx, if a kernel does both.
 Lowered joined(Lowered unit) {
   const auto dw = std::ranges::find_if(unit.steps, [](const Lowered::Step& each) { return each.with_dx != nullptr; });
-  if (unit.steps.end() - dw < 2 || dw[1].algorithm != dw->algorithm) return unit;
+  if (unit.steps.end() - dw < 2 || dw[1].algorithm != dw->algorithm || dw[1].passes != std::vector{Pass::backward_data})
+    return unit;
   dw->kernel = dw->with_dx;
   dw->passes.push_back(Pass::backward_data);
   dw->max_error = std::max(dw->max_error, dw[1].max_error);
@@ -44,9 +45,11 @@ Lowered joined(Lowered unit) {
 
 void lower(Units& units, const Nodes& nodes, Backend& backend) {
   std::vector<const Unit*> distinct;
+  const auto trains = [&](const Unit& unit) { return computes_gradients(nodes[unit.nodes.front()]); };
   for (Unit& unit : units.list) {
-    const auto same = std::ranges::find_if(
-        distinct, [&](const Unit* other) { return other->spec == unit.spec && other->choice == unit.choice; });
+    const auto same = std::ranges::find_if(distinct, [&](const Unit* other) {
+      return other->spec == unit.spec && other->choice == unit.choice && trains(*other) == trains(unit);
+    });
     if (same != distinct.end()) {
       unit.lowered = (*same)->lowered;
       continue;
@@ -56,7 +59,8 @@ void lower(Units& units, const Nodes& nodes, Backend& backend) {
     by_rule.measure = false;  // measured choices have names already, or are measured later
     const auto at_node = [&](const Error& error) { return "node " + nodes[unit.nodes[0]].name + ": " + error.what(); };
     try {
-      unit.lowered = std::make_shared<const Lowered>(joined(backend.lower(unit.spec, by_rule)));
+      Lowered lowered = backend.lower(unit.spec, by_rule);
+      unit.lowered = std::make_shared<const Lowered>(trains(unit) ? joined(std::move(lowered)) : std::move(lowered));
     } catch (const Unsupported& error) {
       throw Unsupported(at_node(error));
     } catch (const UsageError& error) {

@@ -120,7 +120,8 @@ void write_gradients(const Args& args, const Channel<T>& channel, const DataGrad
   const bool wants_x = wanted(args, 0);
   if (!wants_x && !wants_other) return;
   const auto output = [&](std::size_t i, bool is_wanted) {
-    return Output<T>(is_wanted ? args.dx[i] : Tensor{}, adds[i], {&args.dy, &args.x[0], &args.y});
+    return Output<T>(is_wanted ? args.dx[i] : Tensor{}, adds[i],
+                     {&args.dy, &args.x[0], mask == Mask::from_y ? &args.y : &args.dy});
   };
   Output<T> to_x = output(0, wants_x), to_other = output(1, wants_other);
   T room[chunk];
