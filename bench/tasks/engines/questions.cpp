@@ -134,8 +134,7 @@ Child start(const std::string& directory, const std::string& properties, bool tf
   Child child{-1, {std::tmpfile(), &std::fclose}};
   if (child.answer != nullptr) child.process = ::fork();
   if (child.process < 0)
-    throw Error(fmt::format("cuDNN is asked in another process: {}: {}", child.answer == nullptr ? "tmpfile" : "fork",
-                            std::strerror(errno)));
+    throw Error(fmt::format("cannot ask cuDNN: {}: {}", child.answer ? "fork" : "tmpfile", std::strerror(errno)));
   if (child.process > 0) return child;
   if (tf32)
     ::unsetenv("NVIDIA_TF32_OVERRIDE");
