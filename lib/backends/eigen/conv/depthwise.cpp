@@ -299,11 +299,13 @@ Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, const Choice& choice,
       using Gradients = TapGradients<T, PlaneSums<T>>;
       const int threads = context.pool.threads();
       Lowered::Step step = work_step({pass}, depthwise_name, Gradients(c, threads, kernels), context.pool);
-      Gradients both(c, threads, kernels, PlaneSums<T>(c, Pass::backward_data, kernels));
       // Threads share the groups. With this many, no share is more than an eighth above the mean.
       if (choice.joins_gradients && c.op.groups >= 8 * (threads - 1) &&
-          both.workspace_bytes() <= choice.workspace_limit && !FilterSums<T>::takes(c, Pass::backward_data, kernels))
-        step.with_dx = work_step({pass}, depthwise_name, std::move(both), context.pool).kernel;
+          !FilterSums<T>::takes(c, Pass::backward_data, kernels)) {
+        Gradients both(c, threads, kernels, PlaneSums<T>(c, Pass::backward_data, kernels));
+        if (both.workspace_bytes() <= choice.workspace_limit)
+          step.with_dx = work_step({pass}, depthwise_name, std::move(both), context.pool).kernel;
+      }
       return step;
     }
     if (FilterSums<T>::takes(c, pass, kernels)) return sums_step<T, FilterSums<T>>(c, pass, context);

@@ -21,8 +21,11 @@ void forward_vector(const T* x, Output<T>& output, T* y, std::int64_t first, std
     sums += part;
     if (!log) store(part, count, exponentials_of_x + c);
   }
-  const T sum = sums.sum(), log_sum = std::log(sum), inverse_sum = 1 / sum;
-  if (log) return write_each(output, first, cells, false, [=](std::int64_t c) { return x[c] - largest - log_sum; });
+  if (log) {
+    const T log_sum = std::log(sums.sum());
+    return write_each(output, first, cells, false, [=](std::int64_t c) { return x[c] - largest - log_sum; });
+  }
+  const T inverse_sum = 1 / sums.sum();
   write_each(output, first, cells, false, [=](std::int64_t c) { return exponentials_of_x[c] * inverse_sum; });
 }
 
