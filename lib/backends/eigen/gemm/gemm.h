@@ -144,7 +144,7 @@ void multiply(const Block<T>& block, const Store& store) {
   const bool keeps = block.along.sums != nullptr && !(block.along.begins && block.along.ends);
   constexpr std::int64_t line = line_bytes / static_cast<std::int64_t>(sizeof(T));
   const std::int64_t share = divide_up(line, divide_up(block.rows, kernels.rows));  // rows to prefetch, of every `line`
-  alignas(line_bytes) T spill[2048 / sizeof(T)];
+  alignas(line_bytes) T spill[4096 / sizeof(T)];
   Tile<T> tile{.depth = block.depth,
                .a = block.a.data,
                .lda = block.a.ld,
@@ -153,6 +153,7 @@ void multiply(const Block<T>& block, const Store& store) {
                .ldc = width,
                .run = block.a.run,
                .run_pitch = block.a.run_pitch};
+  if (kernels.enter != nullptr) kernels.enter();
   std::int64_t first = 0;  // first row of a panel to prefetch, of every `line` rows
   for (std::int64_t i = 0; i < block.rows; i += kernels.rows, first += share) {
     const int rows = static_cast<int>(std::min<std::int64_t>(kernels.rows, block.rows - i));
@@ -216,6 +217,7 @@ void multiply(const Block<T>& block, const Store& store) {
             i, panel.column);
     }
   }
+  if (kernels.leave != nullptr) kernels.leave();
 }
 
 /// Stores tiles in a row-major c: element (i, j) at data[i * ld + j].

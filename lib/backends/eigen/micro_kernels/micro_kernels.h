@@ -111,6 +111,8 @@ struct MicroKernels {
   void (*tile_of_columns[2][max_vectors])(const Tile<T>&);
   /// Like `tile`, by non-temporal stores if vectors are lines of memory; vectors of c then start at lines.
   void (*non_temporal_tile[2][max_vectors])(const Tile<T>&);
+  void (*enter)() = nullptr;  ///< called by a thread before it computes tiles, if not null
+  void (*leave)() = nullptr;  ///< called after them
 
   void (*few_columns)(const FewColumns<T>&);  ///< null where tiles multiply pairs of bf16
 

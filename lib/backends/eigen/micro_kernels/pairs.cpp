@@ -1,11 +1,13 @@
-// Products of pairs of bf16, for processors with AVX-512. Compiled twice: with the instruction, and as a plain twin
-// that does without it. Every processor with AVX-512 can run the twin; only tests do so.
+// Products of pairs of bf16, for processors with AVX-512, by vectors or (LAMINA_AMX) by the registers of AMX. Each is
+// compiled twice: with its instruction, and as a plain twin that does without it. Every processor with AVX-512 can run
+// the twins; only tests do so.
 
 #include "pairs.h"
 
 #include <immintrin.h>
 
 #include <bit>
+#include <numeric>
 
 #include "lib/core/numbers/float16.h"
 
@@ -27,7 +29,6 @@ struct Pairs {
   }
 };
 struct Flushing {};  // the instruction flushes by itself
-#define LAMINA_PAIRS pair_kernels_avx512_bf16
 #else
 /// The terms of a tile, by the two multiply-adds that the instruction is documented to be.
 struct Pairs {
@@ -65,7 +66,6 @@ class Flushing {
   static constexpr unsigned flush_results = 0x8000, flush_operands = 0x40;
   unsigned before_;
 };
-#define LAMINA_PAIRS pair_kernels_plain
 #endif
 
 template <int R, int V, bool NonTemporal>
@@ -130,6 +130,9 @@ void add(double* sums, const std::uint16_t* from, const std::uint16_t* mask, std
   add_run<false>(sums, from, nullptr, count);
 }
 
+#if defined(LAMINA_AMX)
+#include "amx_body.inc"
+#else
 constexpr int sums = 24;  // sums that the registers hold besides a and b
 
 double total(std::int64_t steps, float a, float b) {
@@ -149,19 +152,34 @@ double total(std::int64_t steps, float a, float b) {
   return all;
 }
 
+#endif
+
 }  // namespace
 
 extern const PairKernels LAMINA_PAIRS;
 const PairKernels LAMINA_PAIRS = {
+#if defined(LAMINA_AMX)
+    .rows = 2 * side,
+    .vectors = 2,
+    .tile = {{square_tile<2, 1, false>, square_tile<2, 2, false>}, {square_tile<1, 1, false>, square_tile<1, 2, false>}},
+    .non_temporal_tile = {{square_tile<2, 1, true>, square_tile<2, 2, true>},
+                          {square_tile<1, 1, true>, square_tile<1, 2, true>}},
+    .enter = enter,
+    .leave = leave,
+    .sums = {square_sums * side * side * side * 2, total},
+#else
+    .rows = tile_rows,
+    .vectors = tile_vectors,
     .tile = {{pair_tile<tile_rows, 1, false>, pair_tile<tile_rows, 2, false>, pair_tile<tile_rows, 3, false>},
              {pair_tile<tile_rows / 2, 1, false>, pair_tile<tile_rows / 2, 2, false>,
               pair_tile<tile_rows / 2, 3, false>}},
     .non_temporal_tile = {{pair_tile<tile_rows, 1, true>, pair_tile<tile_rows, 2, true>, pair_tile<tile_rows, 3, true>},
                           {pair_tile<tile_rows / 2, 1, true>, pair_tile<tile_rows / 2, 2, true>,
                            pair_tile<tile_rows / 2, 3, true>}},
+    .sums = {2 * sums * lanes<float>, total},
+#endif
     .pair = pair<std::uint16_t>,
     .pair_rounded = pair<float>,
-    .add = add,
-    .sums = {2 * sums * lanes<float>, total}};
+    .add = add};
 
 }  // namespace lamina::eigen

@@ -1,5 +1,5 @@
 #pragma once
-// Products of pairs of bf16, as the instruction vdpbf16ps computes them.
+// Products of pairs of bf16, as the instructions vdpbf16ps and tdpbf16ps (AMX) compute them.
 //
 // A pair has 32 bits, and takes the place of a float in products of f32. Its lower half is the element of an even k,
 // its upper half the element of the next k. All code that moves floats also moves pairs; only the tiles differ.
@@ -26,17 +26,22 @@ struct PairSource {
 
 /// The kernels of products of pairs. The instruction set's MicroKernels has all other kernels.
 struct PairKernels {
-  /// Like the kernels of MicroKernels. Every pair is two multiply-adds of f32, the upper one first, each rounded to
-  /// nearest, ties to even. Denormal numbers count as 0, and denormal results become 0.
+  int rows, vectors;  ///< as in MicroKernels
+  /// Like the kernels of MicroKernels. Sums are of f32, rounded to nearest, ties to even. Denormal numbers count as 0,
+  /// and denormal results become 0. By vdpbf16ps each pair is two multiply-adds, the upper one first. By AMX, 16 pairs
+  /// are a sum of the lower products and one of the upper ones, both from 0 on; their sum is added to the tile's.
   void (*tile[2][MicroKernels<float>::max_vectors])(const Tile<float>&);
   void (*non_temporal_tile[2][MicroKernels<float>::max_vectors])(const Tile<float>&);
+  void (*enter)() = nullptr;  ///< as in MicroKernels
+  void (*leave)() = nullptr;
+  /// Rounds a and b to bf16. In a step each sum grows by the products of one or more pairs (a, a) and (b, b): `count`
+  /// counts the multiply-adds of a step.
+  RegisterSums<float> sums;
   /// Makes `count` pairs of each row.
   void (*pair)(float* to, const PairSource<std::uint16_t>&, std::int64_t count);
   void (*pair_rounded)(float* to, const PairSource<float>&, std::int64_t count);  ///< pairs from f32, rounded to bf16
   /// sums[i] += from[i], except where the mask, if any, is not above 0.
   void (*add)(double* sums, const std::uint16_t* from, const std::uint16_t* mask, std::int64_t count);
-  /// Rounds a and b to bf16. In a step each sum grows by 2 a b, which are two multiply-adds: `count` counts it twice.
-  RegisterSums<float> sums;
 };
 
 }  // namespace lamina::eigen

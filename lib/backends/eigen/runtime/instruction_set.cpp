@@ -3,6 +3,13 @@
 #include "instruction_set.h"
 
 #include <algorithm>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include "lamina/error.h"
 
@@ -10,7 +17,7 @@ namespace lamina::eigen {
 
 // The symbols of the sets, and of the products of pairs.
 extern const InstructionSet instruction_set_generic, instruction_set_x86_64_v3, instruction_set_x86_64_v4;
-extern const PairKernels pair_kernels_avx512_bf16, pair_kernels_plain;
+extern const PairKernels pair_kernels_avx512_bf16, pair_kernels_plain, pair_kernels_amx, pair_kernels_amx_twin;
 
 namespace {
 
@@ -22,6 +29,10 @@ struct BF16Set {
       std::ranges::copy(pairs.tile[half], products.tile[half]);
       std::ranges::copy(pairs.non_temporal_tile[half], products.non_temporal_tile[half]);
     }
+    products.rows = pairs.rows;
+    products.vectors = pairs.vectors;
+    products.enter = pairs.enter;
+    products.leave = pairs.leave;
     products.few_columns = nullptr;
     set.name = name;
     set.pairs = &pairs;
@@ -33,13 +44,13 @@ struct BF16Set {
   InstructionSet set = instruction_set_x86_64_v4;
 };
 
-const InstructionSet& bf16_set() {
-  static const BF16Set with("x86-64-v4-bf16", pair_kernels_avx512_bf16);
-  return with.set;
-}
-const InstructionSet& twin_of_bf16_set() {
-  static const BF16Set with("x86-64-v4-bf16-twin", pair_kernels_plain);
-  return with.set;
+/// The sets with products of bf16 pairs: by AMX and by vdpbf16ps, and the twins of both.
+const BF16Set (&bf16_sets())[4] {
+  static const BF16Set sets[] = {{"x86-64-v4-amx", pair_kernels_amx},
+                                 {"x86-64-v4-bf16", pair_kernels_avx512_bf16},
+                                 {"x86-64-v4-amx-twin", pair_kernels_amx_twin},
+                                 {"x86-64-v4-bf16-twin", pair_kernels_plain}};
+  return sets;
 }
 #endif
 
@@ -61,6 +72,20 @@ const InstructionSet& twin_of_bf16_set() {
 }
 
 [[maybe_unused]] bool runs_bf16() { return runs_v4() && __builtin_cpu_supports("avx512bf16"); }
+
+/// Asks the system for the registers of AMX, once for the process. Others than Linux are not asked.
+[[maybe_unused]] bool runs_amx() {
+#if defined(__linux__)
+  constexpr int request = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILE_DATA
+  constexpr unsigned amx_bf16 = 1U << 22, amx_tile = 1U << 24;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  static const bool runs = runs_bf16() && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & amx_bf16) != 0 &&
+                           (d & amx_tile) != 0 && syscall(SYS_arch_prctl, request, tile_data) == 0;
+  return runs;
+#else
+  return false;
+#endif
+}
 #endif
 
 }  // namespace
@@ -68,7 +93,7 @@ const InstructionSet& twin_of_bf16_set() {
 std::span<const InstructionSet* const> instruction_sets() {
   static const InstructionSet* const sets[] = {
 #if defined(LAMINA_WITH_X86_64_V4)
-    &bf16_set(),
+    &bf16_sets()[0].set,         &bf16_sets()[1].set,
     &instruction_set_x86_64_v4,
 #endif
 #if defined(LAMINA_WITH_X86_64_V3)
@@ -83,8 +108,9 @@ std::span<const InstructionSet* const> instruction_sets() {
 
 bool runs_here(const InstructionSet& set) {
 #if defined(LAMINA_WITH_X86_64_V4)
-  if (&set == &bf16_set()) return runs_bf16();
-  if (&set == &instruction_set_x86_64_v4 || &set == &twin_of_bf16_set()) return runs_v4();
+  if (&set == &bf16_sets()[0].set) return runs_amx();
+  if (&set == &bf16_sets()[1].set) return runs_bf16();
+  if (&set == &instruction_set_x86_64_v4 || set.pairs != nullptr) return runs_v4();
 #endif
 #if defined(LAMINA_WITH_X86_64_V3)
   if (&set == &instruction_set_x86_64_v3) return runs_v3();
@@ -96,7 +122,8 @@ const InstructionSet& instruction_set(const std::string& name) {
   std::string known;
   std::vector<const InstructionSet*> sets(instruction_sets().begin(), instruction_sets().end());
 #if defined(LAMINA_WITH_X86_64_V4)
-  if (name == twin_of_bf16_set().name) sets.push_back(&twin_of_bf16_set());
+  for (const int twin : {2, 3})
+    if (name == bf16_sets()[twin].set.name) sets.push_back(&bf16_sets()[twin].set);
 #endif
   for (const InstructionSet* set : sets) {
     if (name == set->name) {
@@ -112,7 +139,6 @@ const InstructionSet& widest_instruction_set() {
   const auto sets = instruction_sets();
   const auto widest = std::ranges::find_if(sets, [](const InstructionSet* set) { return runs_here(*set); });
   if (widest == sets.end())
-
     throw Unsupported("eigen: this build is for processors with " + std::string(sets.back()->name) +
                       ", which this one lacks; LAMINA_GENERIC=ON builds for all");
   return **widest;

@@ -19,7 +19,7 @@ class ThreadPool;
 
 /// The functions of a set. They run only on processors that have the set.
 struct InstructionSet {
-  const char* name;  ///< "generic", "x86-64-v3", "x86-64-v4", "x86-64-v4-bf16"
+  const char* name;  ///< "generic", "x86-64-v3", "x86-64-v4", "x86-64-v4-bf16", "x86-64-v4-amx"
   const MicroKernels<float>& f32;
   const MicroKernels<double>& f64;
   /// The kernels kernels_6x2_f32 and kernels_6x2_f64, for products whose blocks are packed for the L2 cache.
@@ -59,7 +59,7 @@ std::span<const InstructionSet* const> instruction_sets();
 /// Whether this processor can run the set.
 bool runs_here(const InstructionSet&);
 
-/// The set of this name. Tests may name "x86-64-v4-bf16-twin": x86-64-v4-bf16 without its instruction. Throws
+/// The set of this name. Tests may name x86-64-v4-bf16-twin and x86-64-v4-amx-twin, without the instructions. Throws
 /// UsageError for a set that this build lacks, Unsupported for a set that does not run here.
 const InstructionSet& instruction_set(const std::string& name);
 
