@@ -18,8 +18,14 @@ namespace {
 
 /// Places of the rule, from the first.
 struct Place {
-  static constexpr int ahead = 0, usual = 1, behind = 2, last = 3;
+  static constexpr int pairs = 0, ahead = 1, usual = 2, behind = 3, last = 4;
 };
+
+/// Winograd's algorithms have a quarter of the multiplications: pairs that are no faster than that stay behind them.
+int place_of_pairs(const ConvUnit& c, Pass pass, const Context& context) {
+  if (!bf16_gemm_pays(c, pass, context)) return by_name_only;
+  return context.set.pairs->speedup > 4 && !depthwise_pays(c, pass, context) ? Place::pairs : Place::usual;
+}
 
 bool takes_bf16(const Spec& spec, Pass pass) {
   return takes_plain(spec, pass) || (spec.y.dtype == DType::bf16 && has_one_type(spec));
@@ -61,8 +67,7 @@ constexpr Algorithm<const Context> conv_rows[] = {
     {.name = bf16_gemm_name,
      .takes = [](const Spec&, Pass) { return true; },
      .refusal = bf16_gemm_refusal,
-     .place = [](const ConvUnit& c, Pass pass,
-                 const Context& context) { return bf16_gemm_pays(c, pass, context) ? Place::usual : by_name_only; },
+     .place = place_of_pairs,
      .max_error = [](const ConvUnit& c, Pass pass,
                      const Context& context) { return bf16_gemm_error(c, pass, context, im2col_gemm_on_pairs_error); },
      .lower = [](const ConvUnit& c, Pass pass, const Choice&,

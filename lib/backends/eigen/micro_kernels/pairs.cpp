@@ -159,6 +159,7 @@ double total(std::int64_t steps, float a, float b) {
 extern const PairKernels LAMINA_PAIRS;
 const PairKernels LAMINA_PAIRS = {
 #if defined(LAMINA_AMX)
+    .speedup = 16,
     .rows = 2 * side,
     .vectors = 2,
     .tile = {{square_tile<2, 1, false>, square_tile<2, 2, false>}, {square_tile<1, 1, false>, square_tile<1, 2, false>}},
@@ -168,6 +169,7 @@ const PairKernels LAMINA_PAIRS = {
     .leave = leave,
     .sums = {square_sums * side * side * side * 2, total},
 #else
+    .speedup = 2,
     .rows = tile_rows,
     .vectors = tile_vectors,
     .tile = {{pair_tile<tile_rows, 1, false>, pair_tile<tile_rows, 2, false>, pair_tile<tile_rows, 3, false>},

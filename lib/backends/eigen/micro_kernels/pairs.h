@@ -26,6 +26,7 @@ struct PairSource {
 
 /// The kernels of products of pairs. The instruction set's MicroKernels has all other kernels.
 struct PairKernels {
+  int speedup;        ///< multiply-adds in the time that one of f32 takes
   int rows, vectors;  ///< as in MicroKernels
   /// Like the kernels of MicroKernels. Sums are of f32, rounded to nearest, ties to even. Denormal numbers count as 0,
   /// and denormal results become 0. By vdpbf16ps each pair is two multiply-adds, the upper one first. By AMX, 16 pairs
