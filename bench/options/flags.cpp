@@ -94,11 +94,10 @@ const std::vector<Flag<PlanningSettings>>& planning_flags() {
            Keys::all),
       flag("--threads", processor_flags, LAMINA_AT(backends.threads),
            value("Threads of the processor's backends; default: 0, all", CLI::Range(0, most_backend_threads))),
-      flag(
-          "--instruction_set", processor_flags, LAMINA_AT(backends.instruction_set),
-          value(
-              "Instruction set of eigen: generic, x86-64-v3, x86-64-v4, x86-64-v4-bf16; default: the widest that runs"),
-          Keys::eigen),
+      flag("--instruction_set", processor_flags, LAMINA_AT(backends.instruction_set),
+           value("Instruction set of eigen: generic, x86-64-v3, x86-64-v4, x86-64-v4-bf16, x86-64-v4-amx; default: the "
+                 "widest"),
+           Keys::eigen),
       flag("--cudnn", cudnn_flags, LAMINA_AT(backends.cudnn),
            value("Directory of the cuDNN to load; bench/race/versions compares several")),
       flag("--plans", row_flags, LAMINA_AT(backends.plans),

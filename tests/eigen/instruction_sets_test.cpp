@@ -65,6 +65,7 @@ TEST_CASE("an instruction set runs where the system names its instructions") {
     if (name == "x86-64-v4")
       for (const char* flag : {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}) needed.emplace_back(flag);
     if (name == "x86-64-v4-bf16") needed.emplace_back("avx512_bf16");
+    if (name == "x86-64-v4-amx") needed.insert(needed.end(), {"amx_tile", "amx_bf16"});
     bool all = true;
     for (const std::string& flag : needed) all = all && flags.contains(flag);
     INFO(name);

@@ -32,9 +32,26 @@ float multiply_add(float a, float b, float c) {
 struct Halves {
   std::uint16_t lower, upper;
 };
-float dot(Halves a, Halves b, float sum) {
-  sum = multiply_add(widen<DType::bf16>(a.upper), widen<DType::bf16>(b.upper), sum);
+float add_lower(Halves a, Halves b, float sum) {
   return multiply_add(widen<DType::bf16>(a.lower), widen<DType::bf16>(b.lower), sum);
+}
+float add_upper(Halves a, Halves b, float sum) {
+  return multiply_add(widen<DType::bf16>(a.upper), widen<DType::bf16>(b.upper), sum);
+}
+
+/// The sum of `depth` pairs, those of b `ld` apart. By AMX 16 pairs are summed at a time, in halves.
+float dot(bool amx, const Halves* a, const Halves* b, std::size_t ld, std::size_t depth) {
+  float sum = 0;
+  for (std::size_t k = 0; !amx && k < depth; ++k) sum = add_lower(a[k], b[k * ld], add_upper(a[k], b[k * ld], sum));
+  for (std::size_t first = 0; amx && first < depth; first += 16) {
+    float lower = 0, upper = 0;
+    for (std::size_t k = first; k < std::min(first + 16, depth); ++k) {
+      lower = add_lower(a[k], b[k * ld], lower);
+      upper = add_upper(a[k], b[k * ld], upper);
+    }
+    sum = flushed(sum + flushed(lower + upper));
+  }
+  return sum;
 }
 
 /// Numbers whose products are of every kind. Over a third are near 1. Half are near 2^-63: their products are near the
@@ -60,7 +77,7 @@ float bits(Halves pair) { return std::bit_cast<float>(pair.lower | std::uint32_t
 
 void check_pairs(const eigen::InstructionSet& set, std::int64_t depth, int rows, int vectors, bool non_temporal,
                  Draws& draws) {
-  const eigen::MicroKernels<float>& kernels = set.f32;
+  const eigen::MicroKernels<float>& kernels = *set.f32_pairs;
   const auto width = static_cast<std::size_t>(kernels.width()), deep = static_cast<std::size_t>(depth);
   std::vector<Halves> a(static_cast<std::size_t>(rows) * deep), b(deep * width);
   std::generate(a.begin(), a.end(), [&] { return draws.pair(); });
@@ -73,6 +90,7 @@ void check_pairs(const eigen::InstructionSet& set, std::int64_t depth, int rows,
   };
   std::vector<Line> c(static_cast<std::size_t>(kernels.rows * kernels.vectors));
   const auto& functions = (non_temporal ? set.pairs->non_temporal_tile : set.pairs->tile)[rows <= kernels.rows / 2];
+  if (kernels.enter != nullptr) kernels.enter();
   functions[vectors - 1]({.depth = depth,
                           .a = a_bits.data(),
                           .lda = depth,
@@ -81,11 +99,12 @@ void check_pairs(const eigen::InstructionSet& set, std::int64_t depth, int rows,
                           .ldb = kernels.width(),
                           .c = c.data()->elements,
                           .ldc = kernels.width()});
+  if (kernels.leave != nullptr) kernels.leave();
+  const bool amx = kernels.enter != nullptr;
   INFO(set.name << ": " << depth << " pairs, " << rows << " rows by " << vectors << " vectors");
   for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i) {
     for (std::size_t j = 0; j < static_cast<std::size_t>(vectors * kernels.lanes); ++j) {
-      float want = 0;
-      for (std::size_t k = 0; k < deep; ++k) want = dot(a[i * deep + k], b[k * width + j], want);
+      const float want = dot(amx, &a[i * deep], &b[j], width, deep);
       const float got = c[(i * width + j) / 16].elements[j % 16];
       INFO(i << ", " << j << ": " << got << ", not " << want);
       const bool same = std::bit_cast<std::uint32_t>(got) == std::bit_cast<std::uint32_t>(want);
@@ -117,8 +136,8 @@ TEST_CASE("a tile of pairs rounds and flushes as the instruction is documented t
   Draws draws;
   for (const eigen::InstructionSet* set : pair_sets_here())
     for (const std::int64_t depth : {1, 2, 5, 16, 37})
-      for (int rows = 1; rows <= set->f32.rows; ++rows)
-        for (int vectors = 1; vectors <= set->f32.vectors; ++vectors)
+      for (int rows = 1; rows <= set->pairs->rows; ++rows)
+        for (int vectors = 1; vectors <= set->pairs->vectors; ++vectors)
           for (const bool non_temporal : {false, true}) check_pairs(*set, depth, rows, vectors, non_temporal, draws);
 }
 
@@ -161,7 +180,7 @@ TEST_CASE("units by products of pairs keep their guarantee, also in chunks") {
 }
 
 TEST_CASE(
-    "products of pairs replace other products by rule, but not Winograd's, and are refused where there are none") {
+    "products of pairs replace other products by rule, by AMX Winograd's, too, and are refused where there are none") {
   const Case one{"", Conv{.channels = 64, .kernel = 1}, {{2, 64, 8, 8}}};
   const Case three{"", Conv{.channels = 64, .kernel = 3, .pad = 1}, {{2, 64, 8, 8}}};
   const Case single{"", Conv{.channels = 64, .kernel = 1}, {{1, 64, 8, 8}}};
@@ -180,7 +199,8 @@ TEST_CASE(
     const auto product = [](int images) { return Case{"", FullyConnected{.outputs = 64}, {{images, 64, 1, 1}}}; };
     CHECK(taken(*eigen, product(31), {}) == Names{"gemm", "bf16_gemm", "bf16_gemm"});
     CHECK(taken(*eigen, product(32), {}) == Names{"bf16_gemm", "bf16_gemm", "bf16_gemm"});
-    CHECK(taken(*eigen, three, {}) == Names{"winograd_4x4", "winograd_4x4", "winograd_4x4"});
+    const Names of_three(3, set->pairs->speedup > 4 ? "bf16_gemm" : "winograd_4x4");
+    CHECK(taken(*eigen, three, {}) == of_three);
     CHECK(taken(*eigen, single, {}) == Names{"bf16_gemm", "im2col_gemm", "bf16_gemm"});  // no image to pair with
     CHECK(taken(*eigen, one, {.max_error = 0.005}) == Names{"im2col_gemm", "bf16_gemm", "im2col_gemm"});
     CHECK(taken(*eigen, one, {.algorithm = {"direct", "", "im2col_gemm"}}) ==

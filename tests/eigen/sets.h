@@ -16,12 +16,14 @@ inline std::vector<const eigen::InstructionSet*> sets_here() {
   return sets;
 }
 
-/// The sets with products of pairs that run here: the set with the instruction, and its twin.
+/// The sets with products of pairs that run here: those with the instructions, and their twins.
 inline std::vector<const eigen::InstructionSet*> pair_sets_here() {
   std::vector<const eigen::InstructionSet*> sets;
   for (const eigen::InstructionSet* set : sets_here()) {
     if (set->pairs != nullptr) sets.push_back(set);
-    if (std::string(set->name) == "x86-64-v4") sets.push_back(&eigen::instruction_set("x86-64-v4-bf16-twin"));
+    if (std::string(set->name) == "x86-64-v4")
+      for (const char* twin : {"x86-64-v4-bf16-twin", "x86-64-v4-amx-twin"})
+        sets.push_back(&eigen::instruction_set(twin));
   }
   if (sets.empty()) WARN("not tested: products of pairs need x86-64-v4, of the build and of the processor");
   return sets;

@@ -38,7 +38,7 @@ template <class From>
 void make_pairs(float* to, const From* from, const Along& along, const std::uint16_t* mask, const Along& like,
                 void (*pair)(float*, const PairSource<From>&, std::int64_t), ThreadPool& pool) {
   const bool neighbours = along.inner == 1 && along.stride == 1;  // a group is then one row
-  const std::int64_t pairs = neighbours ? 1 : along.pairs(), step = neighbours ? 2 : 1;
+  const std::int64_t pairs = neighbours ? 1 : along.pairs();
   const std::int64_t length = neighbours ? along.pairs() : along.inner, rows = along.outer * along.groups * pairs;
   const std::int64_t blocks = divide_up(length, run_elements);
   pool.split(rows * blocks, 1, [&](std::int64_t first, std::int64_t last) {
@@ -49,12 +49,12 @@ void make_pairs(float* to, const From* from, const Along& along, const std::uint
       const bool one_step = !neighbours && blocks == 1 && (mask == nullptr || along.stride == like.stride);
       together = one_step ? std::clamp<std::int64_t>((along.extent - e) / 2, 1, last - i) : 1;  // short rows
       const auto place = [&](const auto* data, const Along& in, std::int64_t second) {
-        return data == nullptr ? nullptr : data + in.at(group, e + second) + start * step;
+        return data == nullptr ? nullptr : data + in.at(group, e + second) + start * (neighbours ? 2 : 1);
       };
       const std::int64_t have_second = neighbours ? along.extent / 2 - start : e + 1 < along.extent ? count : 0;
       PairSource<From> source{.first = place(from, along, 0),
                               .second_count = std::clamp<std::int64_t>(have_second, 0, count),
-                              .step = step,
+                              .neighbours = neighbours,
                               .first_mask = place(mask, like, 0),
                               .rows = together,
                               .row_step = 2 * along.stride};
@@ -272,7 +272,8 @@ ConvUnit as_1x1(ConvUnit c) {
 
 std::string bf16_gemm_refusal(const ConvUnit& c, Pass, const Context& context) {
   if (c.values == DType::bf16 && context.set.pairs != nullptr) return {};
-  return std::string("bf16_gemm is for bf16 and needs the instruction set x86-64-v4-bf16, not ") + context.set.name;
+  return std::string("bf16_gemm is for bf16 and needs the instruction set x86-64-v4-bf16 or x86-64-v4-amx, not ") +
+         context.set.name;
 }
 
 bool bf16_gemm_pays(const ConvUnit& c, Pass pass, const Context& context) {

@@ -6,7 +6,9 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <bit>
+#include <iterator>
 #include <numeric>
 
 #include "lib/core/numbers/float16.h"
@@ -74,60 +76,71 @@ void pair_tile(const Tile<float>& t) {
   tile<float, R, V, false, NonTemporal, Pairs>(t);
 }
 
-std::uint32_t bits_of(std::uint16_t word) { return word; }
-std::uint32_t bits_of(float value) { return lamina::narrow<DType::bf16>(value); }
-
-/// Number i, or 0 if its mask is 0, below 0 or NaN.
-template <bool Masked, class From>
-std::uint32_t number(const From* from, const std::uint16_t* mask, std::int64_t i) {
-  const std::uint32_t bits = bits_of(from[i]);
-  if constexpr (Masked) return static_cast<std::uint16_t>(mask[i] - 1) < 0x7f80 ? bits : 0;
-  return bits;
+__m512i words_of(__mmask16 some, const std::uint16_t* from) {
+  return _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(some, from));
+}
+/// Like lamina::narrow.
+__m512i words_of(__mmask16 some, const float* from) {
+  const __m512 value = _mm512_maskz_loadu_ps(some, from);
+  const auto bits = (Mask<float>)value;
+  const auto rounded = (__m512i)(bits + 0x7fff + (bits >> 16 & 1));
+  const __mmask16 is_nan = _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
+  return _mm512_srli_epi32(_mm512_mask_or_epi32(rounded, is_nan, (__m512i)bits, _mm512_set1_epi32(0x400000)), 16);
 }
 
-template <bool Masked, class From>
-void pair_run(float* to, const PairSource<From>& source, std::int64_t step, std::int64_t count) {
+__mmask16 first_of(std::int64_t count) { return static_cast<__mmask16>(count < 16 ? (1U << count) - 1 : 0xffffU); }
+
+/// 16 numbers from number i on; there are `count` in all, then zeros. A number is 0 where its mask, if any, is not
+/// above 0.
+template <class From>
+__m512i words(const From* from, const std::uint16_t* mask, std::int64_t i, std::int64_t count) {
+  if (count <= i) return __m512i{};
+  __mmask16 some = first_of(count - i);
+  if (mask != nullptr)  // 1 to infinity
+    some = _mm256_cmplt_epu16_mask(_mm256_sub_epi16(_mm256_maskz_loadu_epi16(some, mask + i), _mm256_set1_epi16(1)),
+                                   _mm256_set1_epi16(0x7f80));
+  return words_of(some, from + i);
+}
+
+template <class From>
+void pair(float* to, const PairSource<From>& source, std::int64_t count) {
   PairSource<From> s = source;
+  if (s.neighbours) {
+    const std::int64_t numbers = count + s.second_count;
+    for (std::int64_t i = 0; i < numbers; i += 16)
+      _mm512_mask_cvtepi32_storeu_epi16(reinterpret_cast<std::uint16_t*>(to) + i, first_of(2 * count - i),
+                                        words(s.first, s.first_mask, i, numbers));
+    return;
+  }
   for (std::int64_t row = 0; row < s.rows; ++row, to += count) {
-#pragma GCC ivdep
-    for (std::int64_t i = 0; i < s.second_count; ++i)
-      to[i] = std::bit_cast<float>(number<Masked>(s.first, s.first_mask, i * step) |
-                                   number<Masked>(s.second, s.second_mask, i * step) << 16);
-#pragma GCC ivdep
-    for (std::int64_t i = s.second_count; i < count; ++i)
-      to[i] = std::bit_cast<float>(number<Masked>(s.first, s.first_mask, i * step));
+    for (std::int64_t i = 0; i < count; i += 16) {
+      const __m512i upper = _mm512_slli_epi32(words(s.second, s.second_mask, i, s.second_count), 16);
+      _mm512_mask_storeu_epi32(to + i, first_of(count - i),
+                               _mm512_or_epi32(words(s.first, s.first_mask, i, count), upper));
+    }
     s.first += s.row_step;
     s.second += s.row_step;
-    if (!Masked) continue;
+    if (s.first_mask == nullptr) continue;
     s.first_mask += s.row_step;
     s.second_mask += s.row_step;
   }
 }
 
-/// Compilers vectorise only loops with a known step.
-template <bool Masked, class From>
-void pair_by_step(float* to, const PairSource<From>& source, std::int64_t count) {
-  if (source.step == 1) return pair_run<Masked>(to, source, 1, count);
-  if (source.step == 2) return pair_run<Masked>(to, source, 2, count);
-  pair_run<Masked>(to, source, source.step, count);
-}
-
-template <class From>
-void pair(float* to, const PairSource<From>& source, std::int64_t count) {
-  if (source.first_mask != nullptr) return pair_by_step<true>(to, source, count);
-  pair_by_step<false>(to, source, count);
-}
-
-template <bool Masked>
-void add_run(double* sums, const std::uint16_t* from, const std::uint16_t* mask, std::int64_t count) {
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < count; ++i)
-    sums[i] += static_cast<double>(std::bit_cast<float>(number<Masked>(from, mask, i) << 16));
-}
-
 void add(double* sums, const std::uint16_t* from, const std::uint16_t* mask, std::int64_t count) {
-  if (mask != nullptr) return add_run<true>(sums, from, mask, count);
-  add_run<false>(sums, from, nullptr, count);
+  for (std::int64_t i = 0; i < count; i += 16) {
+    const __m512i bits = _mm512_slli_epi32(words(from, mask, i, count), 16);
+    for (int half = 0; half < 2; ++half) {
+      const __m256i its = half == 0 ? _mm512_castsi512_si256(bits) : _mm512_extracti64x4_epi64(bits, 1);
+      const auto some = static_cast<__mmask8>(first_of(count - i) >> 8 * half);
+      double* const to = sums + i + 8 * half;
+      _mm512_mask_storeu_pd(to, some, _mm512_maskz_loadu_pd(some, to) + _mm512_cvtps_pd(_mm256_castsi256_ps(its)));
+    }
+  }
+}
+
+/// The pair (number, number), rounded.
+float pair_of(float number) {
+  return std::bit_cast<float>(std::uint32_t{lamina::narrow<DType::bf16>(number)} * 0x10001U);
 }
 
 #if defined(LAMINA_AMX)
@@ -136,9 +149,7 @@ void add(double* sums, const std::uint16_t* from, const std::uint16_t* mask, std
 constexpr int sums = 24;  // sums that the registers hold besides a and b
 
 double total(std::int64_t steps, float a, float b) {
-  const float spread_a = std::bit_cast<float>(bits_of(a) * 0x10001U);
-  const float spread_b = std::bit_cast<float>(bits_of(b) * 0x10001U);
-  const auto x = Pairs::spread(spread_a), y = Pairs::spread(spread_b);
+  const auto x = Pairs::spread(pair_of(a)), y = Pairs::spread(pair_of(b));
   Vector<float> sum[sums];  // different first numbers, or a compiler might merge all sums into one
   for (int v = 0; v < sums; ++v)
     for (int lane = 0; lane < lanes<float>; ++lane) sum[v][lane] = static_cast<float>(v * lanes<float> + lane);
@@ -162,12 +173,13 @@ const PairKernels LAMINA_PAIRS = {
     .speedup = 16,
     .rows = 2 * side,
     .vectors = 2,
-    .tile = {{square_tile<2, 1, false>, square_tile<2, 2, false>}, {square_tile<1, 1, false>, square_tile<1, 2, false>}},
+    .tile = {{square_tile<2, 1, false>, square_tile<2, 2, false>},
+             {square_tile<1, 1, false>, square_tile<1, 2, false>}},
     .non_temporal_tile = {{square_tile<2, 1, true>, square_tile<2, 2, true>},
                           {square_tile<1, 1, true>, square_tile<1, 2, true>}},
     .enter = enter,
     .leave = leave,
-    .sums = {square_sums * side * side * side * 2, total},
+    .sums = {4 * side * side * 2 * side, total},
 #else
     .speedup = 2,
     .rows = tile_rows,

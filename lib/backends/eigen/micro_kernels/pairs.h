@@ -11,15 +11,16 @@
 
 namespace lamina::eigen {
 
-/// Numbers of pairs: first[i * step] and second[i * step] for pair i. The second is 0 from pair `second_count` on. A
-/// number is 0 where its mask, if any, is not above 0. The output has `rows` dense rows of pairs.
+/// Numbers of pairs: first[i] and second[i] for pair i or, as neighbours, first[2 i] and first[2 i + 1]. The second is
+/// 0 from pair `second_count` on. A number is 0 where its mask, if any, is not above 0. The output has `rows` dense
+/// rows of pairs; neighbours have one row.
 template <class From>
 struct PairSource {
   const From* first;
   const From* second = nullptr;
   std::int64_t second_count;
-  std::int64_t step;
-  const std::uint16_t* first_mask = nullptr;  ///< mask of bf16, with the same step
+  bool neighbours;
+  const std::uint16_t* first_mask = nullptr;  ///< mask of bf16
   const std::uint16_t* second_mask = nullptr;
   std::int64_t rows = 1, row_step = 0;  ///< elements from row to row, of numbers and masks
 };

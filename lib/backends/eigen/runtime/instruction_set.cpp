@@ -93,7 +93,8 @@ const BF16Set (&bf16_sets())[4] {
 std::span<const InstructionSet* const> instruction_sets() {
   static const InstructionSet* const sets[] = {
 #if defined(LAMINA_WITH_X86_64_V4)
-    &bf16_sets()[0].set,         &bf16_sets()[1].set,
+    &bf16_sets()[0].set,
+    &bf16_sets()[1].set,
     &instruction_set_x86_64_v4,
 #endif
 #if defined(LAMINA_WITH_X86_64_V3)
