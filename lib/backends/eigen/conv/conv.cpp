@@ -21,10 +21,10 @@ struct Place {
   static constexpr int pairs = 0, ahead = 1, usual = 2, behind = 3, last = 4;
 };
 
-/// Winograd's algorithms have a quarter of the multiplications: pairs that are no faster than that stay behind them.
+/// Winograd's algorithms have a quarter of the multiplications: only pairs that are faster than that go before them.
 int place_of_pairs(const ConvUnit& c, Pass pass, const Context& context) {
   if (!bf16_gemm_pays(c, pass, context)) return by_name_only;
-  return context.set.pairs->speedup > 4 && !depthwise_pays(c, pass, context) ? Place::pairs : Place::usual;
+  return context.set.pairs->speedup > 4 && c.group_channels() > 4 ? Place::pairs : Place::usual;
 }
 
 bool takes_bf16(const Spec& spec, Pass pass) {
