@@ -26,11 +26,11 @@ std::string tested_backend(const std::string& otherwise) {
 }
 
 std::shared_ptr<Backend> make_named(const std::string& name, const BackendOptions& options) {
-  if (name == "eigen-pairs") {
-    BackendOptions twin = options;
-    twin.instruction_set = "x86-64-v4-bf16-twin";
+  if (const std::string eigen = "eigen:"; name.starts_with(eigen)) {
+    BackendOptions of_set = options;
+    of_set.instruction_set = name.substr(eigen.size());
     try {
-      return make_backend("eigen", twin);
+      return make_backend("eigen", of_set);
     } catch (const UsageError& error) {  // a build for a machine without AVX-512 lacks it
       throw Unsupported(error.what());
     }

@@ -15,7 +15,7 @@ namespace lamina::test {
 std::string tested_backend(const std::string& otherwise);
 
 /// As lamina::make_backend. Also makes "cuda-host-closed": cuda-host on a device whose memory the host cannot access,
-/// and "eigen-pairs": eigen with products of pairs of bf16, by the twin of their instruction.
+/// and "eigen:<set>": eigen with an instruction set.
 std::shared_ptr<Backend> make_named(const std::string& name, const BackendOptions& = {});
 
 /// As make_named(). If the backend cannot run, the process says why and ends: see support/skip.h.
