@@ -32,24 +32,16 @@ float multiply_add(float a, float b, float c) {
 struct Halves {
   std::uint16_t lower, upper;
 };
-float add_lower(Halves a, Halves b, float sum) {
-  return multiply_add(widen<DType::bf16>(a.lower), widen<DType::bf16>(b.lower), sum);
-}
-float add_upper(Halves a, Halves b, float sum) {
-  return multiply_add(widen<DType::bf16>(a.upper), widen<DType::bf16>(b.upper), sum);
-}
-
-/// The sum of `depth` pairs, those of b `ld` apart. By AMX 16 pairs are summed at a time, in halves.
+/// The sum of `depth` pairs, those of b `ld` apart. By AMX 16 pairs are summed at a time, their halves apart.
 float dot(bool amx, const Halves* a, const Halves* b, std::size_t ld, std::size_t depth) {
   float sum = 0;
-  for (std::size_t k = 0; !amx && k < depth; ++k) sum = add_lower(a[k], b[k * ld], add_upper(a[k], b[k * ld], sum));
-  for (std::size_t first = 0; amx && first < depth; first += 16) {
-    float lower = 0, upper = 0;
+  for (std::size_t first = 0; first < depth; first += 16) {
+    float lower = amx ? 0 : sum, apart = 0, &upper = amx ? apart : lower;
     for (std::size_t k = first; k < std::min(first + 16, depth); ++k) {
-      lower = add_lower(a[k], b[k * ld], lower);
-      upper = add_upper(a[k], b[k * ld], upper);
+      upper = multiply_add(widen<DType::bf16>(a[k].upper), widen<DType::bf16>(b[k * ld].upper), upper);
+      lower = multiply_add(widen<DType::bf16>(a[k].lower), widen<DType::bf16>(b[k * ld].lower), lower);
     }
-    sum = flushed(sum + flushed(lower + upper));
+    sum = amx ? flushed(sum + flushed(lower + upper)) : lower;
   }
   return sum;
 }
@@ -126,6 +118,7 @@ std::vector<Case> products() {
           {"", Conv{.channels = 3, .kernel = 1}, {{2, 5, 1, 1}}},
           {"", FullyConnected{.outputs = 7}, {odd}, {{Relu{}}}},
           {"", FullyConnected{.outputs = 6}, {{5, 24, 1, 1}}},
+          {"", FullyConnected{.outputs = 6}, {{5, 24, 1, 1}}, {}, Mode::inference},
           {"", Conv{.channels = 6, .kernel = 1}, {even}, {{Add{}, 0}, {Relu{}}}, Mode::inference},
           {"", Conv{.channels = 6, .kernel = 3, .pad = 1}, {even}, {{BatchNorm{}}, {Relu{}}}, Mode::inference}};
 }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "conv.h"
+#include "conv_tail.h"
 #include "lib/backends/common/on_copies.h"
 
 namespace lamina::eigen {
@@ -138,7 +139,8 @@ class PairKernel final : public Kernel {
         halves_(context.halves),
         pool_(context.pool),
         pairs_(*context.set.pairs),
-        masked_(pass != Pass::forward && on_pairs.chunk.relu) {
+        masked_(pass != Pass::forward && on_pairs.chunk.relu),
+        prepared_(pass == Pass::forward && on_pairs.chunk.inference) {
     const ConvUnit& product = on_pairs.product;
     part_.x = {dense(product.x)};
     if (chunk_.add) part_.x.push_back(dense(chunk_.y));
@@ -164,6 +166,8 @@ class PairKernel final : public Kernel {
       if (args.dw.size() > 1 && args.dw[1]) sum_bias(args);
       if (args.dw.empty() || !args.dw[0]) return;
       part_.dw[0] = args.dw[0];
+    } else if (prepared_) {
+      part_.w[0].data = static_cast<float*>(args.prepared) + 2 * fold_room<float>(chunk_);
     } else {
       make_pairs<float>(weights_, args.w[0].as<const float>(), extents_.weights(pass_), nullptr, {},
                         pairs_.pair_rounded, pool_);
@@ -180,7 +184,7 @@ class PairKernel final : public Kernel {
     const auto kernel_bytes = std::max(first_->workspace_bytes(), later_->workspace_bytes());
     part_.workspace = memory.take<std::byte>(static_cast<std::int64_t>(kernel_bytes));
     const auto take = [&](Tensor& tensor) { tensor.data = memory.take<float>(tensor.shape.count()); };
-    if (pass_ != Pass::backward_params) weights_ = memory.take<float>(extents_.weights(pass_).count());
+    if (pass_ != Pass::backward_params && !prepared_) weights_ = memory.take<float>(extents_.weights(pass_).count());
     if (pass_ != Pass::backward_data) take(part_.x[0]);
     if (pass_ == Pass::forward) take(part_.y);
     if (pass_ != Pass::forward) take(part_.dy);
@@ -247,7 +251,7 @@ class PairKernel final : public Kernel {
   MixedPrecisionLowering& halves_;
   ThreadPool& pool_;
   const PairKernels& pairs_;
-  bool masked_;
+  bool masked_, prepared_;
   float* weights_ = nullptr;
   std::size_t bytes_ = 0;
   Args part_;  // arguments of the chunk that runs
@@ -292,6 +296,18 @@ Lowered::Step bf16_gemm_step(const ConvUnit& c, Pass pass, const Context& contex
   step.kernel = std::make_shared<PairKernel>(on_pairs, pass, first, later, context);
   step.algorithm = bf16_gemm_name;
   return step;
+}
+
+Prepared bf16_gemm_prepare(const ConvUnit& c, const Context& context) {
+  const Along weights = Extents(c).weights(Pass::forward);
+  const std::int64_t fold_elements = 2 * fold_room<float>(c);
+  return {static_cast<std::size_t>(fold_elements + weights.count()) * sizeof(float),
+          step({Pass::prepare}, bf16_gemm_name,
+               [c, weights, fold_elements, &pairs = *context.set.pairs, &pool = context.pool](const Args& args) {
+                 if (c.folded) fold<float>(c, args);
+                 make_pairs<float>(static_cast<float*>(args.prepared) + fold_elements, args.w[0].as<const float>(),
+                                   weights, nullptr, {}, pairs.pair_rounded, pool);
+               })};
 }
 
 double bf16_gemm_error(const ConvUnit& c, Pass pass, const Context& context,

@@ -270,10 +270,11 @@ Lowered::Step gemm_step(const ConvUnit& c, Pass pass, const Context& context, co
       bytes);
 }
 
-/// A weight is multiplied once for each image. With few images, rounding the weights costs more than pairs save.
+/// A weight is multiplied once for each image. With few images, rounding the weights in a pass costs more than pairs
+/// save.
 int place_of_pairs(const ConvUnit& c, Pass pass, const Context& context) {
   constexpr int few_images = 32;
-  if (pass == Pass::forward && c.x.n < few_images) return by_name_only;
+  if (pass == Pass::forward && !c.inference && c.x.n < few_images) return by_name_only;
   return bf16_gemm_pays(as_1x1(c), pass, context) ? 0 : by_name_only;
 }
 
@@ -293,7 +294,8 @@ constexpr Algorithm<const Context> connected_rows[] = {
            return bf16_gemm_step(as_1x1(c), pass, context, [](const ConvUnit& pairs, Pass p, const Context& on) {
              return gemm_step<float>(pairs, p, on, *on.set.f32_pairs);
            });
-         }},
+         },
+     .prepare = [](const ConvUnit& c, const Context& context) { return bf16_gemm_prepare(as_1x1(c), context); }},
     {.name = "gemm",
      .place = [](const ConvUnit&, Pass, const Context&) { return 1; },
      .max_error =
