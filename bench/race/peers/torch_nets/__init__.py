@@ -29,8 +29,8 @@ def build(name, softmax=None):
             net.avgpool = nn.Identity()  # of maps of the size that it would make
     else:
         net = getattr(next(module for module in (straight, inception, resnet, images) if hasattr(module, name)), name)()
-    if softmax:
-        net.add_module("prob", nn.Softmax(1))
+    if softmax:  # VGG alone of torchvision's; its forward calls what it knows
+        (net.classifier if name in TORCHVISION else net).add_module("prob", nn.Softmax(1))
     return net
 
 
