@@ -108,8 +108,8 @@ void pair(float* to, const PairSource<From>& source, std::int64_t count) {
   if (s.neighbours) {
     const std::int64_t numbers = count + s.second_count;
     for (std::int64_t i = 0; i < numbers; i += 16)
-      _mm512_mask_cvtepi32_storeu_epi16(reinterpret_cast<std::uint16_t*>(to) + i, first_of(2 * count - i),
-                                        words(s.first, s.first_mask, i, numbers));
+      _mm256_mask_storeu_epi16(reinterpret_cast<std::uint16_t*>(to) + i, first_of(2 * count - i),
+                               _mm512_cvtepi32_epi16(words(s.first, s.first_mask, i, numbers)));
     return;
   }
   for (std::int64_t row = 0; row < s.rows; ++row, to += count) {
