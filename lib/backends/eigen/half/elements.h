@@ -123,12 +123,8 @@ void write_chunks(Output<T>& output, std::int64_t at, std::int64_t count, bool a
 /// Element at + i = number(i), or += number(i).
 template <class T, class Number>
 void write_each(Output<T>& output, std::int64_t at, std::int64_t count, bool adds, const Number& number) {
-  with_flag(adds, [&](auto add) {
-    write_chunks(output, at, count, adds, [&](T* to, std::int64_t first, std::int64_t some) {
-      const Number its = number;  // a reference would be read again after each store
-      LAMINA_INDEPENDENT
-      for (std::int64_t i = 0; i < some; ++i) to[i] = add ? to[i] + its(first + i) : its(first + i);
-    });
+  write_chunks(output, at, count, adds, [&](T* to, std::int64_t first, std::int64_t some) {
+    put_each(to, some, adds, [first, number](std::int64_t i) { return number(first + i); });
   });
 }
 

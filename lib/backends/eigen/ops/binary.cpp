@@ -48,15 +48,6 @@ T gradient(T dy, const A& a, const B& b, std::int64_t i) {
   }
 }
 
-/// to[i] = number(i), or to[i] += number(i).
-template <class T, class Number>
-void put_each(T* to, std::int64_t count, bool adds, const Number& number) {
-  with_flag(adds, [&](auto add) {
-    LAMINA_INDEPENDENT
-    for (std::int64_t i = 0; i < count; ++i) to[i] = add ? to[i] + number(i) : number(i);
-  });
-}
-
 /// The operands and results of one image.
 template <class T>
 struct Image {

@@ -26,9 +26,9 @@ struct Mask {
 };
 
 /// to = from * mask, or to += from * mask, for elements [first, last) of image n.
-template <class T, bool Adds>
+template <class T>
 void apply(const Mask& mask, std::uint64_t step, std::int64_t before, T* to, const T* from, std::int64_t first,
-           std::int64_t last) {
+           std::int64_t last, bool adds) {
   std::uint32_t words[words_at_once];
   const T kept = static_cast<T>(mask.scale);
   for (std::int64_t at = first; at < last;) {
@@ -37,22 +37,18 @@ void apply(const Mask& mask, std::uint64_t step, std::int64_t before, T* to, con
     random_words<counters>(mask.key, static_cast<std::uint64_t>(element / 4), step, words);
     const std::int64_t count = std::min(last - at, words_at_once - skipped);
     const std::uint32_t* word = words + skipped;
-    LAMINA_INDEPENDENT
-    for (std::int64_t i = 0; i < count; ++i) {
-      const T value = from[at + i] * (word[i] < mask.threshold ? T(0) : kept);
-      to[at + i] = Adds ? to[at + i] + value : value;
-    }
+    put_each(to + at, count, adds, [=, x = from + at, threshold = mask.threshold](std::int64_t i) {
+      return x[i] * (word[i] < threshold ? T(0) : kept);
+    });
     at += count;
   }
 }
 
 template <class T>
 void run(ThreadPool& pool, const Mask& mask, std::uint64_t step, const Tensor& to, const Tensor& from, bool adds) {
-  with_flag(adds, [&](auto add) {
-    split_images(pool, to.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
-      apply<T, add>(mask, step, (mask.batch_offset + n) * to.shape.image(), image<T>(to, n), image<const T>(from, n),
-                    first, last);
-    });
+  split_images(pool, to.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
+    apply(mask, step, (mask.batch_offset + n) * to.shape.image(), image<T>(to, n), image<const T>(from, n), first, last,
+          adds);
   });
 }
 

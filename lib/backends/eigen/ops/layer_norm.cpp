@@ -129,12 +129,8 @@ void backward_of_pixels(ThreadPool& pool, const Args& args, bool adds_dx, bool a
       const T *const x = pixels.row(args.x[0], c, x_room), *const dy = pixels.row(args.dy, c, dy_room);
       const T scale = static_cast<T>(number_of<T>(args, 0, c));
       T* const to = dx.begin(pixels.at(args.dx[0], c), pixels.count, adds_dx);
-      with_flag(adds_dx, [&](auto add) {
-        LAMINA_INDEPENDENT
-        for (std::int64_t i = 0; i < pixels.count; ++i) {
-          const T d = multiply_add(scale * factor[i], dy[i], multiply_add(x[i] - centre[i], slope[i], offset[i]));
-          to[i] = add ? to[i] + d : d;
-        }
+      put_each(to, pixels.count, adds_dx, [=, &centre, &factor, &slope, &offset](std::int64_t i) {
+        return multiply_add(scale * factor[i], dy[i], multiply_add(x[i] - centre[i], slope[i], offset[i]));
       });
       dx.finish(to);
     }

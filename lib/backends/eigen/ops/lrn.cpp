@@ -76,10 +76,8 @@ void forward(ThreadPool& pool, const Args& args, const Window<T>& window) {
       prefetch<true>(y + c * plane, pixels, bytes_of<T>(distance * plane));
       window_scale(window, x, c, shape.c, plane, pixels, scale);
       negative_power(scale, window.beta, power);
-      const T *from = x + c * plane, *factor = power.data();
-      T* to = y + c * plane;
-      LAMINA_INDEPENDENT
-      for (std::int64_t i = 0; i < pixels; ++i) to[i] = from[i] * factor[i];
+      put_each(y + c * plane, pixels, false,
+               [from = x + c * plane, factor = power.data()](std::int64_t i) { return from[i] * factor[i]; });
     }
   });
 }
@@ -120,14 +118,8 @@ void backward(ThreadPool& pool, const Args& args, const Window<T>& window, bool 
         for (std::int64_t i = 0; i < pixels; ++i) sum[i] += ratio[j * chunk + i];
       prefetch<true>(dx + c * plane, pixels, bytes_of<T>(distance * plane));
       const T *x_row = x + c * plane, *direct_row = direct + c * chunk;
-      T* dx_row = dx + c * plane;
-      with_flag(adds, [&](auto add) {
-        LAMINA_INDEPENDENT
-        for (std::int64_t i = 0; i < pixels; ++i) {
-          const T d = direct_row[i] - factor * x_row[i] * sum[i];
-          dx_row[i] = add ? dx_row[i] + d : d;
-        }
-      });
+      put_each(dx + c * plane, pixels, adds,
+               [=, &sum](std::int64_t i) { return direct_row[i] - factor * x_row[i] * sum[i]; });
     }
   });
 }

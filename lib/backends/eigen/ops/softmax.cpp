@@ -105,8 +105,8 @@ void forward(ThreadPool& pool, const Args& args, const AxisCells& of, bool log) 
 }
 
 /// dx = y (dy - sum of y dy), or with `Log` dy - exp(y) times the sum of dy, of adjacent cells or of a strip.
-template <class T, bool Adds, bool Log>
-void backward_strip(const T* y, const T* dy, T* dx, const AxisCells& of, std::int64_t places) {
+template <bool Log, class T>
+void backward_strip(const T* y, const T* dy, T* dx, const AxisCells& of, std::int64_t places, bool adds) {
   const auto term = [&](std::int64_t at) { return Log ? dy[at] : y[at] * dy[at]; };
   T dots[strip];
   const bool is_vector = of.inner == 1;
@@ -127,22 +127,18 @@ void backward_strip(const T* y, const T* dy, T* dx, const AxisCells& of, std::in
         exponentials(factors, T(0), count, part);
         factors = part.data();
       }
-      LAMINA_INDEPENDENT
-      for (std::int64_t k = 0; k < count; ++k) {
-        const T d = Log ? dy[first + k] - factors[k] * dot[k] : factors[k] * (dy[first + k] - dot[k]);
-        dx[first + k] = Adds ? dx[first + k] + d : d;
-      }
+      put_each(dx + first, count, adds, [factors, dot, d = dy + first](std::int64_t k) {
+        return Log ? d[k] - factors[k] * dot[k] : factors[k] * (d[k] - dot[k]);
+      });
     }
 }
 
 template <class T>
 void backward(ThreadPool& pool, const Args& args, const AxisCells& of, bool log, bool adds) {
-  with_flag(adds, [&](auto add) {
-    with_flag(log, [&](auto of_log) {
-      split_places(pool, args.dy.shape, of, [&](std::int64_t n, std::int64_t first, std::int64_t places) {
-        backward_strip<T, add, of_log>(image<const T>(args.y, n) + first, image<const T>(args.dy, n) + first,
-                                       image<T>(args.dx[0], n) + first, of, places);
-      });
+  with_flag(log, [&](auto of_log) {
+    split_places(pool, args.dy.shape, of, [&](std::int64_t n, std::int64_t first, std::int64_t places) {
+      backward_strip<of_log>(image<const T>(args.y, n) + first, image<const T>(args.dy, n) + first,
+                             image<T>(args.dx[0], n) + first, of, places, adds);
     });
   });
 }

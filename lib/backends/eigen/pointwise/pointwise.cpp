@@ -22,27 +22,23 @@ class ActivationOfParts final : public Activation<T> {
 
   void forward(T* y, const T* x, std::int64_t count) const override {
     if constexpr (std::is_invocable_v<Value, T>) {
-      const Value value = value_;  // stores cannot change the constants of a copy, so these stay in registers
-      LAMINA_INDEPENDENT
-      for (std::int64_t i = 0; i < count; ++i) y[i] = value(x[i]);
+      put_each(y, count, false, [x, value = value_](std::int64_t i) { return value(x[i]); });
     } else {
       value_(y, x, count);
     }
   }
 
   void gradient(T* dx, const T* v, const T* dy, std::int64_t count, bool adds) const override {
-    with_flag(adds, [&](auto add) {
-      if constexpr (std::is_invocable_v<Gradient, T, T>) {
-        put<add>(dx, v, dy, count, gradient_);
-      } else {
-        Room<T> slopes;
-        for (std::int64_t at = 0; at < count; at += elements_of_room) {
-          const std::int64_t some = std::min(elements_of_room, count - at);
-          gradient_(slopes.elements, v + at, some);
-          put<add>(dx + at, slopes.elements, dy + at, some, [](T slope, T d) { return slope * d; });
-        }
+    if constexpr (std::is_invocable_v<Gradient, T, T>) {
+      put_each(dx, count, adds, [v, dy, of = gradient_](std::int64_t i) { return of(v[i], dy[i]); });
+    } else {
+      Room<T> slopes;
+      for (std::int64_t at = 0; at < count; at += elements_of_room) {
+        const std::int64_t some = std::min(elements_of_room, count - at);
+        gradient_(slopes.elements, v + at, some);
+        put_each(dx + at, some, adds, [&slopes, d = dy + at](std::int64_t i) { return slopes.elements[i] * d[i]; });
       }
-    });
+    }
   }
 
   void backward(T* dx, const T* x, const T* dy, std::int64_t count) const override {
@@ -53,15 +49,6 @@ class ActivationOfParts final : public Activation<T> {
   }
 
  private:
-  template <bool adds, class Of>
-  static void put(T* dx, const T* v, const T* dy, std::int64_t count, const Of of) {
-    LAMINA_INDEPENDENT
-    for (std::int64_t i = 0; i < count; ++i) {
-      const T d = of(v[i], dy[i]);
-      dx[i] = adds ? dx[i] + d : d;
-    }
-  }
-
   bool reads_x_;
   Value value_;
   Gradient gradient_;

@@ -73,13 +73,20 @@ void with_flag(bool flag, Function&& function) {
   }
 }
 
+/// to[i] = number(i), or to[i] += number(i).
+template <class T, class Number>
+void put_each(T* to, std::int64_t count, bool adds, const Number& number) {
+  with_flag(adds, [&](auto add) {
+    const Number its = number;  // a reference would be read again after each store
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = 0; i < count; ++i) to[i] = add ? to[i] + its(i) : its(i);
+  });
+}
+
 /// to = from, or to += from.
 template <class T>
 void put(T* to, const T* from, std::int64_t count, bool adds) {
-  with_flag(adds, [&](auto add) {
-    LAMINA_INDEPENDENT
-    for (std::int64_t i = 0; i < count; ++i) to[i] = add ? to[i] + from[i] : from[i];
-  });
+  put_each(to, count, adds, [from](std::int64_t i) { return from[i]; });
 }
 
 constexpr std::int64_t terms_at_once = 1 << 14;  // terms that are summed in their own type; further sums are in double

@@ -65,20 +65,16 @@ template <class T>
 void backward(ThreadPool& pool, const Args& args, const SigmoidCrossEntropy& op, bool adds) {
   if (!wanted(args, 0)) return;
   const T scale = args.dy.as<T>()[0] * *static_cast<const T*>(args.saved), limit = limit_of<T>(op);
-  with_flag(adds, [&](auto add) {
-    split_chunks(pool, flat(args, true), [&](std::int64_t n, std::int64_t first, std::int64_t count) {
-      const T *x = image<const T>(args.x[0], n) + first, *labels = image<const T>(args.x[1], n) + first;
-      T* dx = image<T>(args.dx[0], n) + first;
-      Chunk<T> p;
-      load(x, count, p);
-      sigmoid_of(p);
-      for (std::int64_t i = 0; i < count; ++i) {
-        const std::int64_t label = class_of(labels[i], 2);
-        T d = scale * (p[i] - (label == 1 ? T(1) : T(0)));
-        if (label == ignored_label || std::abs(x[i]) > limit) d = 0;
-        if (label == invalid_number) d = std::numeric_limits<T>::quiet_NaN();
-        dx[i] = add ? dx[i] + d : d;
-      }
+  split_chunks(pool, flat(args, true), [&](std::int64_t n, std::int64_t first, std::int64_t count) {
+    const T *x = image<const T>(args.x[0], n) + first, *labels = image<const T>(args.x[1], n) + first;
+    Chunk<T> p;
+    load(x, count, p);
+    sigmoid_of(p);
+    put_each(image<T>(args.dx[0], n) + first, count, adds, [=, &p](std::int64_t i) {
+      const std::int64_t label = class_of(labels[i], 2);
+      if (label == invalid_number) return std::numeric_limits<T>::quiet_NaN();
+      if (label == ignored_label || std::abs(x[i]) > limit) return T(0);
+      return scale * (p[i] - (label == 1 ? T(1) : T(0)));
     });
   });
 }

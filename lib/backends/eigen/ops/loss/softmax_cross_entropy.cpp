@@ -112,11 +112,10 @@ void forward(ThreadPool& pool, const Args& args, const SoftmaxCrossEntropy& op, 
 }
 
 /// dx = scale (p - one-hot), for a row of adjacent channels.
-template <class T, bool Adds>
-void backward_vector(const T* x, T of_label, T* dx, std::int64_t channels, T scale, const Row<T>& row) {
-  const auto place = [&](std::int64_t c, T d) { dx[c] = Adds ? dx[c] + d : d; };
+template <class T>
+void backward_vector(const T* x, T of_label, T* dx, std::int64_t channels, T scale, const Row<T>& row, bool adds) {
   if (row.factor == 0) {  // also if exp is infinite
-    for (std::int64_t c = 0; c < channels && !Adds; ++c) dx[c] = 0;
+    if (!adds) std::fill_n(dx, channels, T(0));
     return;
   }
   const std::int64_t label = class_of(of_label, channels);
@@ -126,13 +125,13 @@ void backward_vector(const T* x, T of_label, T* dx, std::int64_t channels, T sca
     exponentials(x + c, row.largest, count, part);
     part *= row.factor;
     if (label >= c && label < c + count) part[label - c] -= 1;
-    for (std::int64_t i = 0; i < count; ++i) place(c + i, scale * part[i]);
+    put_each(dx + c, count, adds, [&](std::int64_t i) { return scale * part[i]; });
   }
 }
 
-template <class T, bool Adds>
+template <class T>
 void backward_map(const T* x, const T* labels, T* dx, const Shape& shape, std::int64_t pixels, T scale,
-                  const Row<T>* rows) {
+                  const Row<T>* rows, bool adds) {
   const std::int64_t plane = shape.plane();
   Chunk<T> part, largest = Chunk<T>::Zero();
   T factors[chunk];
@@ -144,11 +143,9 @@ void backward_map(const T* x, const T* labels, T* dx, const Shape& shape, std::i
   }
   for (std::int64_t c = 0; c < shape.c; ++c) {
     exponentials(x + c * plane, largest, pixels, part);
-    T* const to = dx + c * plane;
-    for (std::int64_t i = 0; i < pixels; ++i) {
-      const T d = factors[i] == 0 ? T(0) : scale * (part[i] * factors[i] - (classes[i] == c ? T(1) : T(0)));
-      to[i] = Adds ? to[i] + d : d;
-    }
+    put_each(dx + c * plane, pixels, adds, [&](std::int64_t i) {
+      return factors[i] == 0 ? T(0) : scale * (part[i] * factors[i] - (classes[i] == c ? T(1) : T(0)));
+    });
   }
 }
 
@@ -159,15 +156,13 @@ void backward_rows(ThreadPool& pool, const Args& args, bool adds) {
   const std::int64_t plane = shape.plane();
   const Saved<T> saved(args.saved);
   const T scale = args.dy.as<T>()[0] * *saved.inverse_count;
-  with_flag(adds, [&](auto add) {
-    split_chunks(pool, shape, [&](std::int64_t n, std::int64_t first, std::int64_t pixels) {
-      const T* x = image<const T>(args.x[0], n) + first;
-      const T* labels = image<const T>(args.x[1], n) + first;
-      T* dx = image<T>(args.dx[0], n) + first;
-      const Row<T>* rows = saved.rows + n * plane + first;
-      if (plane > 1) return backward_map<T, add>(x, labels, dx, shape, pixels, scale, rows);
-      backward_vector<T, add>(x, labels[0], dx, shape.c, scale, *rows);
-    });
+  split_chunks(pool, shape, [&](std::int64_t n, std::int64_t first, std::int64_t pixels) {
+    const T* x = image<const T>(args.x[0], n) + first;
+    const T* labels = image<const T>(args.x[1], n) + first;
+    T* dx = image<T>(args.dx[0], n) + first;
+    const Row<T>* rows = saved.rows + n * plane + first;
+    if (plane > 1) return backward_map(x, labels, dx, shape, pixels, scale, rows, adds);
+    backward_vector(x, labels[0], dx, shape.c, scale, *rows, adds);
   });
 }
 

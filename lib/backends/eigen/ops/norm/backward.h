@@ -97,21 +97,6 @@ struct DataGradient {
   T operator()(T dz, T x) const { return multiply_add(factor, dz, multiply_add(x - mean, slope, offset)); }
 };
 
-/// `dz` and `data` are copies within the loop: a reference would be read again after each store.
-template <class T, class Gradients>
-void write_data_gradient(const Gradients& dz, const T* x, T* dx, const DataGradient<T>& data, std::int64_t count,
-                         bool adds) {
-  with_flag(adds, [&](auto add) {
-    const Gradients gradients = dz;
-    const DataGradient<T> gradient = data;
-    LAMINA_INDEPENDENT
-    for (std::int64_t i = 0; i < count; ++i) {
-      const T d = gradient(gradients[i], x[i]);
-      dx[i] = add ? dx[i] + d : d;
-    }
-  });
-}
-
 template <class T, Mask mask>
 void write_gradients(const Args& args, const Channel<T>& channel, const DataGradient<T>& data, const Part& part,
                      const std::array<bool, 2>& adds) {
@@ -130,7 +115,7 @@ void write_gradients(const Args& args, const Channel<T>& channel, const DataGrad
     const Gradient<T, mask> gradient(args, channel, n, part.c, first, count, rooms, false);
     const auto write_x = [&](const auto& dz) {
       T* const dx = to_x.begin(plane(args.dx[0], n, part.c) + first, count, adds[0]);
-      write_data_gradient(dz, gradient.x, dx, data, count, adds[0]);
+      put_each(dx, count, adds[0], [dz, x = gradient.x, data](std::int64_t i) { return data(dz[i], x[i]); });
       to_x.finish(dx);
     };
     if (!wants_other) return write_x(gradient);
