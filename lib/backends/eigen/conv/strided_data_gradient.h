@@ -106,8 +106,7 @@ class StridedDataGradient {
       }
     });
     if (has_gaps_ && !c_.add_dx && !fills()) {
-      pool.split(std::int64_t{c_.x.n} * c_.x.c, 1,
-                 [&](std::int64_t first, std::int64_t last) { zero_gaps(dx, first, last); });
+      pool.each(std::int64_t{c_.x.n} * c_.x.c, 1, [&](std::int64_t plane) { zero_gaps(dx, plane); });
     }
     pool.run([&](int part) {
       void* const workspace =
@@ -194,18 +193,16 @@ class StridedDataGradient {
     }
   }
 
-  void zero_gaps(const Tensor& dx, std::int64_t first_plane, std::int64_t last_plane) const {
-    for (std::int64_t plane = first_plane; plane < last_plane; ++plane) {
-      T* const to = dx.as<T>() + plane / c_.x.c * dx.pitch + plane % c_.x.c * c_.x.plane();
-      for (std::int64_t h = 0; h < c_.x.h; ++h) {
-        T* const row = to + h * c_.x.w;
-        if (!reached_rows_[static_cast<std::size_t>(h % c_.op.stride.h)]) {
-          std::fill_n(row, c_.x.w, T{0});
-          continue;
-        }
-        for (const std::int64_t first : gap_columns_) {
-          for (std::int64_t w = first; w < c_.x.w; w += c_.op.stride.w) row[w] = T{0};
-        }
+  void zero_gaps(const Tensor& dx, std::int64_t plane) const {
+    T* const to = dx.as<T>() + plane / c_.x.c * dx.pitch + plane % c_.x.c * c_.x.plane();
+    for (std::int64_t h = 0; h < c_.x.h; ++h) {
+      T* const row = to + h * c_.x.w;
+      if (!reached_rows_[static_cast<std::size_t>(h % c_.op.stride.h)]) {
+        std::fill_n(row, c_.x.w, T{0});
+        continue;
+      }
+      for (const std::int64_t first : gap_columns_) {
+        for (std::int64_t w = first; w < c_.x.w; w += c_.op.stride.w) row[w] = T{0};
       }
     }
   }

@@ -20,9 +20,7 @@ Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, const Contex
     /// Adds a step that calls work(args, c) for every channel.
     const auto emit = [&](std::vector<Pass> passes, const auto& work) {
       unit.steps.push_back(step(std::move(passes), "direct", [&pool = context.pool, channels, work](const Args& args) {
-        pool.split(channels, 1, [&](std::int64_t from, std::int64_t to) {
-          for (std::int64_t c = from; c < to; ++c) work(args, c);
-        });
+        pool.each(channels, 1, [&](std::int64_t c) { work(args, c); });
       }));
     };
     /// The same of a step that leaves sums, which the caller adds up before the next step.

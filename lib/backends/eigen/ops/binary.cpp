@@ -201,24 +201,22 @@ struct Backward {
     const auto kept = std::span(split[of].kept).first(split[of].kept.size() - 1);
     const std::int64_t runs = places_along(kept), terms = places_along(repeats);
     const std::int64_t parts = divide_up(run.extent, sums_at_once), of_image = runs * parts;
-    pool.split(args.dy.shape.n * of_image, 1, [&](std::int64_t from, std::int64_t to) {
-      for (std::int64_t i = from; i < to; ++i) {
-        Image<T> its(args, i / of_image, adds, run.extent);
-        const std::int64_t first = i % parts * sums_at_once, count = std::min(sums_at_once, run.extent - first);
-        const BinarySteps at = plus(place_at(kept, i % of_image / parts), run.steps, first);
-        double sums[sums_at_once] = {};
-        for (std::int64_t k = 0; k < terms; ++k) {
-          const BinarySteps here = plus(at, place_at(repeats, k));
-          its.template along<function, of>(run.steps, here, [&](const auto& a, const auto& b) {
-            put_each(sums, count, true, [=, dy = its.dy + here[2]](std::int64_t j) {
-              return static_cast<double>(gradient<function, of, T>(dy[j], a, b, j));
-            });
+    pool.each(args.dy.shape.n * of_image, 1, [&](std::int64_t i) {
+      Image<T> its(args, i / of_image, adds, run.extent);
+      const std::int64_t first = i % parts * sums_at_once, count = std::min(sums_at_once, run.extent - first);
+      const BinarySteps at = plus(place_at(kept, i % of_image / parts), run.steps, first);
+      double sums[sums_at_once] = {};
+      for (std::int64_t k = 0; k < terms; ++k) {
+        const BinarySteps here = plus(at, place_at(repeats, k));
+        its.template along<function, of>(run.steps, here, [&](const auto& a, const auto& b) {
+          put_each(sums, count, true, [=, dy = its.dy + here[2]](std::int64_t j) {
+            return static_cast<double>(gradient<function, of, T>(dy[j], a, b, j));
           });
-          if (all) write_all(its, here, count);
-        }
-        put_each(image<T>(args.dx[of], its.n) + at[of], count, adds[of],
-                 [&](std::int64_t j) { return static_cast<T>(sums[j]); });
+        });
+        if (all) write_all(its, here, count);
       }
+      put_each(image<T>(args.dx[of], its.n) + at[of], count, adds[of],
+               [&](std::int64_t j) { return static_cast<T>(sums[j]); });
     });
   }
 

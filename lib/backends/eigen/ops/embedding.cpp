@@ -112,22 +112,20 @@ template <class T>
 void mean_forward(ThreadPool& pool, const Args& args, const Embedding& op) {
   const T* const table = args.w[0].as<const T>();
   const std::int64_t plane = args.x[0].shape.plane(), features = op.features;
-  pool.split(args.y.shape.n, 1, [&](std::int64_t from, std::int64_t to) {
-    for (std::int64_t n = from; n < to; ++n) {
-      const T* const ids = image<const T>(args.x[0], n);
-      T* const y = image<T>(args.y, n);
-      std::fill_n(y, features, T(0));
-      for_runs(ids, plane, [&](std::int64_t place, std::int64_t uses) {
-        const std::int64_t row = whole_number(ids[place], op.vocabulary);
-        const std::int64_t next = place + ahead < plane ? whole_number(ids[place + ahead], op.vocabulary) : row;
-        if (next >= 0) prefetch(table + next * features, features);
-        if (row >= 0)
-          add_row(y, table + row * features, static_cast<T>(uses), features);
-        else
-          std::fill_n(y, features, std::numeric_limits<T>::quiet_NaN());
-      });
-      for (std::int64_t f = 0; f < features; ++f) y[f] /= static_cast<T>(plane);
-    }
+  pool.each(args.y.shape.n, 1, [&](std::int64_t n) {
+    const T* const ids = image<const T>(args.x[0], n);
+    T* const y = image<T>(args.y, n);
+    std::fill_n(y, features, T(0));
+    for_runs(ids, plane, [&](std::int64_t place, std::int64_t uses) {
+      const std::int64_t row = whole_number(ids[place], op.vocabulary);
+      const std::int64_t next = place + ahead < plane ? whole_number(ids[place + ahead], op.vocabulary) : row;
+      if (next >= 0) prefetch(table + next * features, features);
+      if (row >= 0)
+        add_row(y, table + row * features, static_cast<T>(uses), features);
+      else
+        std::fill_n(y, features, std::numeric_limits<T>::quiet_NaN());
+    });
+    for (std::int64_t f = 0; f < features; ++f) y[f] /= static_cast<T>(plane);
   });
 }
 

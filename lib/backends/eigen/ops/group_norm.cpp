@@ -12,8 +12,8 @@ namespace {
 template <class Work>
 void split_groups(ThreadPool& pool, const Shape& shape, int groups, Work&& work) {
   const std::int64_t channels = shape.c / groups;
-  pool.split(std::int64_t{shape.n} * groups, 1, [&](std::int64_t from, std::int64_t to) {
-    for (std::int64_t i = from; i < to; ++i) work(i, Part{i / groups, i / groups + 1, i % groups * channels, channels});
+  pool.each(std::int64_t{shape.n} * groups, 1, [&](std::int64_t i) {
+    work(i, Part{i / groups, i / groups + 1, i % groups * channels, channels});
   });
 }
 

@@ -104,23 +104,20 @@ void forward(ThreadPool& pool, const Args& args, const AxisCells& of, bool large
   const std::int64_t strips = divide_up(of.inner, strip), image_of_y = std::int64_t{of.outer} * of.inner;
   const std::int64_t terms = std::int64_t{of.repeats} * of.cells * std::min<std::int64_t>(of.inner, strip);
   auto* const saved = static_cast<std::int32_t*>(args.saved);
-  pool.split(args.y.shape.n * of.outer * strips, std::max<std::int64_t>(1, least_share / terms),
-             [&](std::int64_t from, std::int64_t to) {
-               for (std::int64_t part = from; part < to; ++part) {
-                 const std::int64_t first = part % strips * strip, n = part / strips / of.outer;
-                 const std::int64_t outer = part / strips % of.outer, at = outer * of.inner + first;
-                 const T* const x = image<const T>(args.x[0], n) + outer * of.cells * of.inner + first;
-                 T* const y = image<T>(args.y, n) + at;
-                 std::int32_t* const places = saved == nullptr ? nullptr : saved + n * image_of_y + at;
-                 const std::int64_t count = std::min(strip, of.inner - first);
-                 if (of.inner == 1)
-                   reduce_rows(x, of, std::int64_t{of.outer} * of.cells, largest, divisor, y, places);
-                 else if (largest)
-                   largest_of_strip(x, of, count, y, places);
-                 else
-                   sum_strip(x, of, count, divisor, y);
-               }
-             });
+  pool.each(args.y.shape.n * of.outer * strips, std::max<std::int64_t>(1, least_share / terms), [&](std::int64_t part) {
+    const std::int64_t first = part % strips * strip, n = part / strips / of.outer;
+    const std::int64_t outer = part / strips % of.outer, at = outer * of.inner + first;
+    const T* const x = image<const T>(args.x[0], n) + outer * of.cells * of.inner + first;
+    T* const y = image<T>(args.y, n) + at;
+    std::int32_t* const places = saved == nullptr ? nullptr : saved + n * image_of_y + at;
+    const std::int64_t count = std::min(strip, of.inner - first);
+    if (of.inner == 1)
+      reduce_rows(x, of, std::int64_t{of.outer} * of.cells, largest, divisor, y, places);
+    else if (largest)
+      largest_of_strip(x, of, count, y, places);
+    else
+      sum_strip(x, of, count, divisor, y);
+  });
 }
 
 /// A thread writes rows of dx. A row has one cell of each of `inner` adjacent elements of y, or the adjacent cells of

@@ -53,22 +53,20 @@ template <class T>
 void sum_gradients(ThreadPool& pool, const Args& args, bool by_channel, bool adds, bool below) {
   const Shape& shape = args.dy.shape;
   auto* const sums = static_cast<Sums*>(args.workspace);
-  pool.split(shape.c, 1, [&](std::int64_t from, std::int64_t to) {
-    for (std::int64_t c = from; c < to; ++c) {
-      TwoSums all;
-      for (int n = 0; n < shape.n; ++n) {
-        const T* const dy = image<const T>(args.dy, n) + c * shape.plane();
-        const T* const x = image<const T>(args.x[0], n) + c * shape.plane();
-        all.add(shape.plane(), [&](const auto& load_at, std::int64_t i, auto& scale, auto& shift) {
-          const auto d = load_at(dy + i), of = load_at(x + i);
-          auto product = d * of;
-          const decltype(product) none{};
-          scale += below ? (of > 0 ? none : product) : product;
-          shift += d;
-        });
-      }
-      sums[c] = {all.first(), all.second()};
+  pool.each(shape.c, 1, [&](std::int64_t c) {
+    TwoSums all;
+    for (int n = 0; n < shape.n; ++n) {
+      const T* const dy = image<const T>(args.dy, n) + c * shape.plane();
+      const T* const x = image<const T>(args.x[0], n) + c * shape.plane();
+      all.add(shape.plane(), [&](const auto& load_at, std::int64_t i, auto& scale, auto& shift) {
+        const auto d = load_at(dy + i), of = load_at(x + i);
+        auto product = d * of;
+        const decltype(product) none{};
+        scale += below ? (of > 0 ? none : product) : product;
+        shift += d;
+      });
     }
+    sums[c] = {all.first(), all.second()};
   });
   if (!by_channel)
     for (int c = 1; c < shape.c; ++c) sums[0].scale += sums[c].scale, sums[0].shift += sums[c].shift;

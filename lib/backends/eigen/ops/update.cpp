@@ -110,16 +110,14 @@ double clip_factor(const Update& u, ThreadPool& pool) {
   constexpr std::int64_t least = 1024;  // numbers of a slice
   const std::int64_t slices = std::clamp<std::int64_t>(u.count / least, 1, Update::norm_slices);
   const T* g = static_cast<const T*>(u.g);
-  pool.split(slices, 1, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t slice = first; slice < last; ++slice) {
-      const std::int64_t begin = u.count * slice / slices, end = u.count * (slice + 1) / slices;
-      TwoSums sums;
-      sums.add(end - begin, [&](const auto& load_at, std::int64_t i, auto& sum, auto&) {
-        const auto value = load_at(g + begin + i);
-        sum += value * value;
-      });
-      u.sums[slice] = sums.first();
-    }
+  pool.each(slices, 1, [&](std::int64_t slice) {
+    const std::int64_t begin = u.count * slice / slices, end = u.count * (slice + 1) / slices;
+    TwoSums sums;
+    sums.add(end - begin, [&](const auto& load_at, std::int64_t i, auto& sum, auto&) {
+      const auto value = load_at(g + begin + i);
+      sum += value * value;
+    });
+    u.sums[slice] = sums.first();
   });
   double sum = 0;
   for (std::int64_t slice = 0; slice < slices; ++slice) sum += u.sums[slice];

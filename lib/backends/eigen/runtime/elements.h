@@ -45,9 +45,7 @@ void split_images(ThreadPool& pool, const Shape& shape, Work&& work) {
 /// Calls work(n, c) for every plane, in order within a thread.
 template <class Work>
 void split_planes(ThreadPool& pool, const Shape& shape, Work&& work) {
-  pool.split(std::int64_t{shape.n} * shape.c, 1, [&](std::int64_t from, std::int64_t to) {
-    for (std::int64_t i = from; i < to; ++i) work(i / shape.c, i % shape.c);
-  });
+  pool.each(std::int64_t{shape.n} * shape.c, 1, [&](std::int64_t i) { work(i / shape.c, i % shape.c); });
 }
 
 /// Calls work(part, n, first pixel, pixels) for chunks of pixels that cover every image once. A thread gets a multiple

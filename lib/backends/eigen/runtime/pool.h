@@ -52,6 +52,14 @@ class ThreadPool {
     split_parts(count, grain, [&](int, std::int64_t first, std::int64_t last) { work(first, last); });
   }
 
+  /// Like split(), but calls work(i) for each i of a range, in order.
+  template <class Work>
+  void each(std::int64_t count, std::int64_t grain, Work&& work) {
+    split(count, grain, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = first; i < last; ++i) work(i);
+    });
+  }
+
  private:
   using Erased = void (*)(void* work, int part);
   void run_erased(Erased call, void* work);

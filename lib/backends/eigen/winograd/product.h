@@ -80,11 +80,9 @@ class WinogradProduct {
 
   void prepare(ThreadPool& pool, const T* w, const T* scale, T* to) const {
     const auto chunks = static_cast<std::int64_t>(chunks_.size());
-    pool.split(e_.groups * chunks, 1, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t i = first; i < last; ++i) {
-        transform_filters(w, scale, static_cast<int>(i / chunks), chunks_[static_cast<std::size_t>(i % chunks)],
-                          to + i * chunk_size_);
-      }
+    pool.each(e_.groups * chunks, 1, [&](std::int64_t i) {
+      transform_filters(w, scale, static_cast<int>(i / chunks), chunks_[static_cast<std::size_t>(i % chunks)],
+                        to + i * chunk_size_);
     });
   }
 

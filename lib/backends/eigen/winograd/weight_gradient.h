@@ -199,13 +199,11 @@ class WinogradWeightGradient {
   void write(ThreadPool& pool, const Cut& cut, const Operands& operands, const Buffers& buffers) const {
     if (operands.dw == nullptr) return;
     const std::int64_t lanes = kernels_->lanes, weights = e_.taps * e_.taps;
-    pool.split(cut.outputs.last - cut.outputs.first, 1, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t k = first; k < last; ++k) {
-        for (std::int64_t channel = cut.inputs.first; channel < cut.inputs.last; channel += lanes) {
-          transforms_->gradients(operands.dw + ((cut.outputs.first + k) * e_.inputs + channel) * weights, weights,
-                                 buffers.sums + k * sums_ld_ + channel - cut.inputs.first, sums_position_,
-                                 static_cast<int>(std::min(lanes, e_.inputs - channel)), operands.add);
-        }
+    pool.each(cut.outputs.last - cut.outputs.first, 1, [&](std::int64_t k) {
+      for (std::int64_t channel = cut.inputs.first; channel < cut.inputs.last; channel += lanes) {
+        transforms_->gradients(operands.dw + ((cut.outputs.first + k) * e_.inputs + channel) * weights, weights,
+                               buffers.sums + k * sums_ld_ + channel - cut.inputs.first, sums_position_,
+                               static_cast<int>(std::min(lanes, e_.inputs - channel)), operands.add);
       }
     });
   }
