@@ -10,21 +10,6 @@
 #include "lib/backends/eigen/backend.h"
 
 namespace lamina {
-namespace {
-
-#if !defined(LAMINA_WITH_CUDA)
-constexpr const char* without_cuda =
-    "this build has no backend cuda; it needs the CUDA kernels, which a build contains where CMake finds nvcc of CUDA "
-    "12 "
-    "or later. The backend eigen runs on every machine";
-#endif
-#if !defined(LAMINA_WITH_CUDA_HOST)
-constexpr const char* without_cuda_host =
-    "this build has no backend cuda-host, which runs the CUDA kernels on the host for tests; configure with "
-    "-DLAMINA_CUDA_HOST=ON";
-#endif
-
-}  // namespace
 
 std::vector<std::string> backend_names() { return {"eigen", "cuda", "cuda-host", "cudnn", "cudnn-graph"}; }
 
@@ -36,14 +21,18 @@ std::shared_ptr<Backend> make_backend(const std::string& name, const BackendOpti
 #if defined(LAMINA_WITH_CUDA)
     return cuda::make_backend(options);
 #else
-    throw Unsupported(without_cuda);
+    throw Unsupported(
+        "this build has no backend cuda; it needs the CUDA kernels, which a build contains where CMake finds nvcc of "
+        "CUDA 12 or later. The backend eigen runs on every machine");
 #endif
   }
   if (name == "cuda-host") {
 #if defined(LAMINA_WITH_CUDA_HOST)
     return cuda_host::make_backend(options);
 #else
-    throw Unsupported(without_cuda_host);
+    throw Unsupported(
+        "this build has no backend cuda-host, which runs the CUDA kernels on the host for tests; configure with "
+        "-DLAMINA_CUDA_HOST=ON");
 #endif
   }
   if (const std::string kind = name.substr(0, name.find(':')); kind == "cudnn" || kind == "cudnn-graph")
