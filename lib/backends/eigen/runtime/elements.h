@@ -12,10 +12,8 @@
 /// Marks a loop whose iterations are independent. Operands may still be the same memory, index by index.
 #if defined(__clang__)
 #define LAMINA_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__GNUC__)
-#define LAMINA_INDEPENDENT _Pragma("GCC ivdep")
 #else
-#define LAMINA_INDEPENDENT
+#define LAMINA_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
 namespace lamina::eigen {
