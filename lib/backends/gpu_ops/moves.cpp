@@ -5,29 +5,12 @@
 #include "gpu_ops.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
 
 static_assert(static_cast<int>(BorderOf::value) == static_cast<int>(PadBy::value) &&
               static_cast<int>(BorderOf::edge) == static_cast<int>(PadBy::edge) &&
               static_cast<int>(BorderOf::reflect) == static_cast<int>(PadBy::reflect) &&
               static_cast<int>(BorderOf::wrap) == static_cast<int>(PadBy::wrap));
-
-Lowered lower(const Pad& op, const Spec& spec, const Launcher& on) {
-  const Border border{op.channels_before, op.before.h, op.before.w, static_cast<BorderOf>(op.by)};
-  Lowered unit = empty_unit(spec);
-  with_type(on.backend, spec.y.dtype, [&]<class T>() {
-    add_launches(
-        unit, spec, on,
-        [border, value = static_cast<T>(op.value)](Stream stream, const Args& args) {
-          pad_forward(stream, view<const T>(args.x[0]), border, value, view<T>(args.y));
-        },
-        to_dx(spec, [border](Stream stream, const Args& args, const Tensor& dx, bool adds) {
-          pad_backward(stream, view<const T>(args.dy), border, view<T>(dx), adds);
-        }));
-  });
-  return unit;
-}
-
-namespace {
 
 ReorderAxes kernel_axes(const std::vector<CopyAxis>& axes) {
   ReorderAxes all;
@@ -35,26 +18,6 @@ ReorderAxes kernel_axes(const std::vector<CopyAxis>& axes) {
     all.axes[all.count++] = {static_cast<int>(axis.extent), static_cast<int>(axis.from), static_cast<int>(axis.to)};
   return all;
 }
-
-}  // namespace
-
-Lowered lower(const Reorder& op, const Spec& spec, const Launcher& on) {
-  const std::vector<CopyAxis> axes = copy_axes(op);
-  Lowered unit = reorder_unit(spec, axes);
-  with_storage(on.backend, spec.y.dtype, [&]<class T>() {
-    add_launches(
-        unit, spec, on,
-        [axes = kernel_axes(axes)](Stream stream, const Args& args) {
-          if (!same_place(args.x[0], args.y)) reorder(stream, view<const T>(args.x[0]), axes, view<T>(args.y), false);
-        },
-        to_dx(spec, [axes = kernel_axes(inverse(axes))](Stream stream, const Args& args, const Tensor& dx, bool adds) {
-          if (!same_place(dx, args.dy)) reorder(stream, view<const T>(args.dy), axes, view<T>(dx), adds);
-        }));
-  });
-  return unit;
-}
-
-namespace {
 
 /// `count` elements of each image, from `first` on. In nhwc they are whole channels, and each pixel is an image.
 template <class T>
@@ -93,6 +56,38 @@ void clear_around(Stream stream, const Tensor& whole, const Box& box, std::int64
 }
 
 }  // namespace
+
+Lowered lower(const Pad& op, const Spec& spec, const Launcher& on) {
+  const Border border{op.channels_before, op.before.h, op.before.w, static_cast<BorderOf>(op.by)};
+  Lowered unit = empty_unit(spec);
+  with_type(on.backend, spec.y.dtype, [&]<class T>() {
+    add_launches(
+        unit, spec, on,
+        [border, value = static_cast<T>(op.value)](Stream stream, const Args& args) {
+          pad_forward(stream, view<const T>(args.x[0]), border, value, view<T>(args.y));
+        },
+        to_dx(spec, [border](Stream stream, const Args& args, const Tensor& dx, bool adds) {
+          pad_backward(stream, view<const T>(args.dy), border, view<T>(dx), adds);
+        }));
+  });
+  return unit;
+}
+
+Lowered lower(const Reorder& op, const Spec& spec, const Launcher& on) {
+  const std::vector<CopyAxis> axes = copy_axes(op);
+  Lowered unit = reorder_unit(spec, axes);
+  with_storage(on.backend, spec.y.dtype, [&]<class T>() {
+    add_launches(
+        unit, spec, on,
+        [axes = kernel_axes(axes)](Stream stream, const Args& args) {
+          if (!same_place(args.x[0], args.y)) reorder(stream, view<const T>(args.x[0]), axes, view<T>(args.y), false);
+        },
+        to_dx(spec, [axes = kernel_axes(inverse(axes))](Stream stream, const Args& args, const Tensor& dx, bool adds) {
+          if (!same_place(dx, args.dy)) reorder(stream, view<const T>(args.dy), axes, view<T>(dx), adds);
+        }));
+  });
+  return unit;
+}
 
 Lowered lower(const Slice& op, const Spec& spec, const Launcher& on) {
   Lowered unit = empty_unit(spec);

@@ -100,28 +100,6 @@ void backward_data(const ConvUnit& c, const Args& args, ThreadPool& pool) {
   });
 }
 
-}  // namespace
-
-template <class T>
-void bias_gradient(const ConvUnit& c, const Args& args, ThreadPool& pool) {
-  if (args.dw.size() < 2 || !args.dw[1]) return;
-  T* const db = args.dw[1].as<T>();
-  pool.each(c.y.c, 1, [&](std::int64_t k) {
-    double sum = c.add_dw ? static_cast<double>(db[k]) : 0.0;
-    for (std::int64_t n = 0; n < c.y.n; ++n) {
-      const T* const dy = args.dy.as<T>() + n * args.dy.pitch + k * c.y.plane();
-      const T* const y = c.relu ? args.y.as<T>() + n * args.y.pitch + k * c.y.plane() : nullptr;
-      for (std::int64_t i = 0; i < c.y.plane(); ++i) sum += masked(dy, y, i);
-    }
-    db[k] = static_cast<T>(sum);
-  });
-}
-
-template void bias_gradient<float>(const ConvUnit&, const Args&, ThreadPool&);
-template void bias_gradient<double>(const ConvUnit&, const Args&, ThreadPool&);
-
-namespace {
-
 template <class T>
 void backward_params(const ConvUnit& c, const Args& args, ThreadPool& pool) {
   bias_gradient<T>(c, args, pool);
@@ -157,6 +135,24 @@ void backward_params(const ConvUnit& c, const Args& args, ThreadPool& pool) {
 }
 
 }  // namespace
+
+template <class T>
+void bias_gradient(const ConvUnit& c, const Args& args, ThreadPool& pool) {
+  if (args.dw.size() < 2 || !args.dw[1]) return;
+  T* const db = args.dw[1].as<T>();
+  pool.each(c.y.c, 1, [&](std::int64_t k) {
+    double sum = c.add_dw ? static_cast<double>(db[k]) : 0.0;
+    for (std::int64_t n = 0; n < c.y.n; ++n) {
+      const T* const dy = args.dy.as<T>() + n * args.dy.pitch + k * c.y.plane();
+      const T* const y = c.relu ? args.y.as<T>() + n * args.y.pitch + k * c.y.plane() : nullptr;
+      for (std::int64_t i = 0; i < c.y.plane(); ++i) sum += masked(dy, y, i);
+    }
+    db[k] = static_cast<T>(sum);
+  });
+}
+
+template void bias_gradient<float>(const ConvUnit&, const Args&, ThreadPool&);
+template void bias_gradient<double>(const ConvUnit&, const Args&, ThreadPool&);
 
 Lowered::Step direct_step(const ConvUnit& c, Pass pass, const Choice&, const Context& context) {
   return with_type(c.dtype, [&]<class T>() {

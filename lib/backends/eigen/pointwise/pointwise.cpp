@@ -155,20 +155,6 @@ std::shared_ptr<const Activation<T>> function_of(const Pointwise& op, const Inst
   return nullptr;
 }
 
-}  // namespace
-
-template <class T>
-std::shared_ptr<const Activation<T>> activation(const Op& op, const InstructionSet& set) {
-  if (const auto* const function = std::get_if<Pointwise>(&op)) return function_of<T>(*function, set);
-  if (!std::holds_alternative<Relu>(op)) return nullptr;
-  return of_parts<T>(
-      false, [](T x) { return x <= 0 ? T(0) : x; }, [](T y, T dy) { return y > 0 ? dy : T(0); });
-}
-template std::shared_ptr<const Activation<float>> activation(const Op&, const InstructionSet&);
-template std::shared_ptr<const Activation<double>> activation(const Op&, const InstructionSet&);
-
-namespace {
-
 Lowered lower_function(const Spec& spec, const Context& context) {
   Lowered unit = pointwise_unit(spec);
   with_type(spec.y.dtype, [&]<class T>() {
@@ -199,6 +185,16 @@ Lowered lower_function(const Spec& spec, const Context& context) {
 }
 
 }  // namespace
+
+template <class T>
+std::shared_ptr<const Activation<T>> activation(const Op& op, const InstructionSet& set) {
+  if (const auto* const function = std::get_if<Pointwise>(&op)) return function_of<T>(*function, set);
+  if (!std::holds_alternative<Relu>(op)) return nullptr;
+  return of_parts<T>(
+      false, [](T x) { return x <= 0 ? T(0) : x; }, [](T y, T dy) { return y > 0 ? dy : T(0); });
+}
+template std::shared_ptr<const Activation<float>> activation(const Op&, const InstructionSet&);
+template std::shared_ptr<const Activation<double>> activation(const Op&, const InstructionSet&);
 
 Lowered lower(const Relu&, const Spec& spec, const Choice&, const Context& context) {
   return lower_function(spec, context);
