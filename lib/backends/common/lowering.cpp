@@ -132,8 +132,9 @@ Lowered product_flags(const Spec& spec) {
 }
 
 std::vector<Pass> gradient_passes(const Spec& spec) {
-  if (spec.w.empty()) return {Pass::backward_data};
-  return {Pass::backward_params, Pass::backward_data};
+  std::vector<Pass> passes = {Pass::backward_params, Pass::backward_data};
+  std::erase_if(passes, [&](Pass pass) { return !has_pass(spec.op, pass); });
+  return passes;
 }
 
 std::vector<Pass> product_passes(const Spec& spec) {

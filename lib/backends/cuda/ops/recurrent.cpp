@@ -238,9 +238,7 @@ Lowered lower(const Recurrent& op, const Spec& spec, const Choice& choice, Machi
     });
     if (!l.training) return;
     lowered.saved_bytes = bytes_of<Saved<T>>(l);
-    std::vector<Pass> backward_passes = {Pass::backward_params};
-    if (l.vocabulary == 0) backward_passes.push_back(Pass::backward_data);
-    add(std::move(backward_passes), backward<T>, bytes_of<BackwardMemory<T>>);
+    add(gradient_passes(spec), backward<T>, bytes_of<BackwardMemory<T>>);
   });
   return lowered;
 }

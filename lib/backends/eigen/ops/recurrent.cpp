@@ -23,9 +23,7 @@ Lowered lower(const Recurrent& op, const Spec& spec, const Choice&, const Contex
     unit.saved_bytes = forward.saved_bytes();
     const RecurrentBackward<T> backward(rows, adds_dx(spec, 0), spec.adds_dw,
                                         op.vocabulary == 0 && spec.wants_dx.at(0));
-    std::vector<Pass> backward_passes = {Pass::backward_params};
-    if (op.vocabulary == 0) backward_passes.push_back(Pass::backward_data);
-    unit.steps.push_back(work_step(std::move(backward_passes), "direct", backward, pool));
+    unit.steps.push_back(work_step(gradient_passes(spec), "direct", backward, pool));
   });
   return unit;
 }
