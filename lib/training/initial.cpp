@@ -8,6 +8,7 @@
 #include "lamina/error.h"
 #include "lamina/initialisers.h"
 #include "lamina/random.h"
+#include "lib/core/text/one_of.h"
 
 namespace lamina::training {
 namespace {
@@ -29,8 +30,7 @@ std::string usual(const Node& node, std::string_view part, const std::string& we
 }
 
 Fans fans_of(const Op& op, const Shape& shape) {
-  return std::holds_alternative<Conv>(op) || std::holds_alternative<ConvTranspose>(op) ? conv_fans(shape)
-                                                                                       : dense_fans(shape);
+  return holds<Conv, ConvTranspose>(op) ? conv_fans(shape) : dense_fans(shape);
 }
 
 }  // namespace

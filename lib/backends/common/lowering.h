@@ -9,6 +9,7 @@
 
 #include "lamina/backend.h"
 #include "lamina/error.h"
+#include "lib/core/text/one_of.h"
 #include "lib/core/units/box.h"
 #include "lib/core/units/reorder.h"
 
@@ -96,12 +97,6 @@ NormTail norm_tail(const Spec&);
 
 /// The unit of a batch norm. The mask of its ReLU comes from x, or from y if an Add comes before the ReLU.
 Lowered norm_unit(const Spec&, NormTail);
-
-/// Whether the op is one of these.
-template <class... Ops>
-bool holds(const Op& op) {
-  return (std::holds_alternative<Ops>(op) || ...);
-}
 
 /// Whether y is a function of x, element by element.
 inline bool is_activation(const Op& op) { return holds<Relu, Pointwise>(op); }

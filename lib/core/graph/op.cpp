@@ -222,7 +222,7 @@ std::vector<std::string_view> parameter_names(const Op& op) {
   if (const auto* it = std::get_if<GroupNorm>(&op); it != nullptr && !it->affine) return {};
   if (const auto* it = std::get_if<LayerNorm>(&op); it != nullptr && !it->affine) return {};
   if (is_norm(op)) return weight_and(true);
-  if (std::holds_alternative<Embedding>(op) || std::holds_alternative<PRelu>(op)) return weight_and(false);
+  if (holds<Embedding, PRelu>(op)) return weight_and(false);
   if (std::holds_alternative<Recurrent>(op)) return {"weight_ih_l0", "weight_hh_l0", "bias_l0"};
   if (const auto* it = std::get_if<ScaleShift>(&op); it != nullptr && it->learned) return {"scale", "shift"};
   return {};
@@ -235,14 +235,9 @@ std::vector<std::string_view> state_names(const Op& op) {
   return {};
 }
 
-bool is_norm(const Op& op) {
-  return std::holds_alternative<BatchNorm>(op) || std::holds_alternative<GroupNorm>(op) ||
-         std::holds_alternative<LayerNorm>(op);
-}
+bool is_norm(const Op& op) { return holds<BatchNorm, GroupNorm, LayerNorm>(op); }
 
-bool is_loss(const Op& op) {
-  return std::holds_alternative<SoftmaxCrossEntropy>(op) || std::holds_alternative<SigmoidCrossEntropy>(op);
-}
+bool is_loss(const Op& op) { return holds<SoftmaxCrossEntropy, SigmoidCrossEntropy>(op); }
 
 DType parameter_dtype(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
 

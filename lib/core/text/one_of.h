@@ -1,11 +1,18 @@
 #pragma once
-// A concept: the type is one of several. With it, one function body serves all of them.
+// One of several types: a concept, with which one function body serves all of them, and a question to a variant.
 
 #include <concepts>
+#include <variant>
 
 namespace lamina {
 
 template <class Type, class... Types>
 concept OneOf = (std::same_as<Type, Types> || ...);
+
+/// Whether the op is one of these.
+template <class... Ops, class Variant>
+bool holds(const Variant& op) {
+  return (std::holds_alternative<Ops>(op) || ...);
+}
 
 }  // namespace lamina
