@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "conv.h"
-#include "lib/backends/eigen/runtime/pool.h"
+#include "lib/backends/eigen/runtime/elements.h"
 #include "position_blocks.h"
 
 namespace lamina::eigen {
@@ -320,11 +320,8 @@ class WeightGradientProduct {
       const std::int64_t height = std::min(side, rows() - i);
       for (int part = 0; part < blocks_.partition.columns; ++part) {
         kernels_->transpose(square, side, from + part * part_size + i * ld(), ld(), nullptr, 0, height, count);
-        const bool add = operands.add || part > 0;
-        for (std::int64_t f = 0; f < count; ++f) {
-          T* const to = operands.dw + (k + f) * rows() + i;
-          for (std::int64_t j = 0; j < height; ++j) to[j] = add ? to[j] + square[f * side + j] : square[f * side + j];
-        }
+        for (std::int64_t f = 0; f < count; ++f)
+          put(operands.dw + (k + f) * rows() + i, square + f * side, height, operands.add || part > 0);
       }
     }
   }
@@ -332,14 +329,9 @@ class WeightGradientProduct {
   /// dw[k] is a row of the partial sums.
   void write_straight(const Operands& operands, const Shared& shared, std::int64_t k, std::int64_t count) const {
     const std::int64_t part_size = groups_ * rows() * ld();
-    for (std::int64_t f = k; f < k + count; ++f) {
-      T* const to = operands.dw + f * right_;
-      for (int part = 0; part < blocks_.partition.columns; ++part) {
-        const T* const from = shared.partial + part * part_size + f * ld();
-        const bool add = operands.add || part > 0;
-        for (std::int64_t j = 0; j < right_; ++j) to[j] = add ? to[j] + from[j] : from[j];
-      }
-    }
+    for (std::int64_t f = k; f < k + count; ++f)
+      for (int part = 0; part < blocks_.partition.columns; ++part)
+        put(operands.dw + f * right_, shared.partial + part * part_size + f * ld(), right_, operands.add || part > 0);
   }
 
   std::int64_t rows() const { return left_.depth(); }
