@@ -25,14 +25,6 @@ struct Wanted {
   int narrow(int width) const { return static_cast<int>(divide_up(width, options.width_divisor)); }
 };
 
-struct Data {
-  std::unique_ptr<Source> training{}, validation{};
-  std::string name{};
-  bool synthetic = false;
-  std::optional<Optimum> optimum{};
-  int vocabulary = 0;
-};
-
 std::int64_t part(std::int64_t samples, double share) {
   return std::max<std::int64_t>(1, std::llround(static_cast<double>(samples) * share));
 }
@@ -94,39 +86,44 @@ Graph text_network(const Wanted& its) {
 
 // ---- Data -----------------------------------------------------------------------------------------------------------
 
+// Each function makes the data of a workload, and returns the number of ids that may occur in it.
+
 /// The sets that `read` finds in the folder of the options. Without a folder, synthetic glyphs.
-Data images(const WorkloadOptions& options, const std::string& name,
-            ImageSet (*read)(const std::filesystem::path&, Part), const GlyphOptions& kind, std::int64_t train,
-            const ImageOptions& augmentation) {
-  if (!options.data.empty())
-    return {.training = image_source(read(options.data, Part::train), augmentation),
-            .validation = image_source(read(options.data, Part::test)),
-            .name = name};
+int images(PreparedWorkload& made, const WorkloadOptions& options, const std::string& name,
+           ImageSet (*read)(const std::filesystem::path&, Part), const GlyphOptions& kind, std::int64_t train,
+           const ImageOptions& augmentation) {
+  if (!options.data.empty()) {
+    made.training = image_source(read(options.data, Part::train), augmentation);
+    made.validation = image_source(read(options.data, Part::test));
+    made.data = name;
+    return 0;
+  }
   const Glyphs all(kind);
   ImageSet unseen = all.draw(unseen_part(10000, options), options.seed * 2 + 2);
-  Data data{.name = "synthetic glyphs", .synthetic = true, .optimum = all.best_on(unseen), .vocabulary = 0};
-  data.training = image_source(all.draw(part(train, options.share), options.seed * 2 + 1), augmentation);
-  data.validation = image_source(std::move(unseen));
-  return data;
+  made.data = "synthetic glyphs";
+  made.optimum = all.best_on(unseen);
+  made.training = image_source(all.draw(part(train, options.share), options.seed * 2 + 1), augmentation);
+  made.validation = image_source(std::move(unseen));
+  return 0;
 }
 
-Data mnist(const WorkloadOptions& options) { return images(options, "MNIST", read_mnist, Glyphs::mnist(), 60000, {}); }
+int mnist(PreparedWorkload& made, const WorkloadOptions& options) {
+  return images(made, options, "MNIST", read_mnist, Glyphs::mnist(), 60000, {});
+}
 
-Data cifar10(const WorkloadOptions& options) {
-  return images(options, "CIFAR-10", read_cifar10, Glyphs::cifar10(), 50000, {.shift = 0.1, .flip = true});
+int cifar10(PreparedWorkload& made, const WorkloadOptions& options) {
+  return images(made, options, "CIFAR-10", read_cifar10, Glyphs::cifar10(), 50000, {.shift = 0.1, .flip = true});
 }
 
 /// `name` is the start of the names of the files.
-Data reviews(const WorkloadOptions& options, int length, const std::string& name) {
-  Data data;
+int reviews(PreparedWorkload& made, const WorkloadOptions& options, int length, const std::string& name) {
   IdSet train, test;
   if (options.data.empty()) {
     const Reviews all;
     train = all.draw(part(25000, options.share), options.seed * 2 + 1);
     test = all.draw(unseen_part(25000, options), options.seed * 2 + 2);
-    data.name = "synthetic reviews";
-    data.synthetic = true;
-    data.optimum = all.best_on(test);
+    made.data = "synthetic reviews";
+    made.optimum = all.best_on(test);
   } else {
     const std::string files[] = {name + "-train.ids", name + "-test.ids"};
     const std::string script = name == "imdb" ? "bench/imdb-to-ids" : "bench/imdb-to-ids --bigrams";
@@ -135,37 +132,35 @@ Data reviews(const WorkloadOptions& options, int length, const std::string& name
         throw FileError(options.data.string() + ": has no " + file + "; " + script + " makes it of Keras' imdb.npz");
     train = read_ids(options.data / files[0]);
     test = read_ids(options.data / files[1]);
-    data.name = "IMDB";
+    made.data = "IMDB";
   }
-  data.vocabulary = static_cast<int>(std::max(train.vocabulary, test.vocabulary));
-  data.training = id_source(std::move(train), length);
-  data.validation = id_source(std::move(test), length);
-  return data;
+  const std::uint32_t vocabulary = std::max(train.vocabulary, test.vocabulary);
+  made.training = id_source(std::move(train), length);
+  made.validation = id_source(std::move(test), length);
+  return static_cast<int>(vocabulary);
 }
 
-Data text(const WorkloadOptions& options) {
-  Data data;
+int text(PreparedWorkload& made, const WorkloadOptions& options) {
   Text all;
   if (options.data.empty()) {
     const MarkovText chain;
     const std::string drawn = chain.draw(part(600893, options.share), options.seed + 1);
     all = make_text(drawn);
-    data.name = "synthetic text";
-    data.synthetic = true;
-    data.optimum = chain.optimum();
-    data.optimum->loss = chain.loss(drawn);  // loss on this text: the training has no other
+    made.data = "synthetic text";
+    made.optimum = chain.optimum();
+    made.optimum->loss = chain.loss(drawn);  // loss on this text: the training has no other
   } else {
     all = read_text(options.data / "nietzsche.txt");
-    data.name = "Nietzsche";
+    made.data = "Nietzsche";
   }
-  data.vocabulary = static_cast<int>(all.alphabet.size());
-  data.training = text_source(std::move(all), {});
-  return data;
+  const std::size_t vocabulary = all.alphabet.size();
+  made.training = text_source(std::move(all), {});
+  return static_cast<int>(vocabulary);
 }
 
 /// The functions that make the data and the network of a workload.
 struct Maker {
-  Data (*data)(const WorkloadOptions&);
+  int (*data)(PreparedWorkload&, const WorkloadOptions&);
   Graph (*network)(const Wanted&);
 };
 
@@ -174,8 +169,10 @@ constexpr Maker makers[] = {
     {mnist, image_network},
     {mnist, image_network},
     {cifar10, image_network},
-    {[](const WorkloadOptions& options) { return reviews(options, 400, "imdb-bigrams"); }, fasttext},
-    {[](const WorkloadOptions& options) { return reviews(options, 100, "imdb"); }, bilstm},
+    {[](PreparedWorkload& made, const WorkloadOptions& options) { return reviews(made, options, 400, "imdb-bigrams"); },
+     fasttext},
+    {[](PreparedWorkload& made, const WorkloadOptions& options) { return reviews(made, options, 100, "imdb"); },
+     bilstm},
     {text, text_network},
 };
 
@@ -212,20 +209,16 @@ PreparedWorkload prepare(const Workload& its, const WorkloadOptions& options) {
     throw UsageError("width_divisor should be at least 1, and batch at least 0");
   if (options.share != 1 && !options.data.empty()) throw UsageError("share is for synthetic sets; leave it at 1");
   const Maker& make = makers[&workload(its.name) - workloads().data()];
-  Data data = make.data(options);
-  TrainerOptions train;
+  PreparedWorkload made{Graph(std::string(its.name)), {}, {}, {}, {}, options.data.empty(), {}};
+  const int vocabulary = make.data(made, options);
+  TrainerOptions& train = made.options;
   train.optimiser = named_optimiser(its.optimiser).optimiser;
   train.learning_rate = inverse_time(its.learning_rate, its.decay);
   train.drop_last = its.drop_last;
   train.seed = options.seed;
-  train.validation = data.validation.get();
-  return {.graph = make.network({options, its.name, options.batch > 0 ? options.batch : its.batch, data.vocabulary}),
-          .training = std::move(data.training),
-          .validation = std::move(data.validation),
-          .options = std::move(train),
-          .data = std::move(data.name),
-          .synthetic = data.synthetic,
-          .optimum = data.optimum};
+  train.validation = made.validation.get();
+  made.graph = make.network({options, its.name, options.batch > 0 ? options.batch : its.batch, vocabulary});
+  return made;
 }
 
 }  // namespace lamina
