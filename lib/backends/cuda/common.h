@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "lamina/backend.h"
-#include "lamina/error.h"
 #include "lib/backends/common/algorithms.h"
 #include "lib/backends/common/lowering.h"
 #include "lib/backends/gpu_ops/gpu_ops.h"

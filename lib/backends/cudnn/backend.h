@@ -4,9 +4,7 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "lib/backends/common/on_copies.h"
 #include "lib/backends/cudnn/graph/unit_engines.h"
 #include "lib/backends/cudnn/library/session.h"
 

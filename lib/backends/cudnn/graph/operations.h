@@ -2,7 +2,6 @@
 // From a unit's pass to an operation graph of cuDNN, as data, which needs no library.
 
 #include <cstdint>
-#include <vector>
 
 #include "descriptor.h"
 #include "lamina/backend.h"

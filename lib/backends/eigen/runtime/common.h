@@ -1,13 +1,11 @@
 #pragma once
 // Shared by the files of this backend: the thread pool, dispatch on element types, the ops.
 
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "instruction_set.h"
 #include "lamina/backend.h"
-#include "lamina/error.h"
 #include "lib/backends/common/algorithms.h"
 #include "lib/backends/common/lowering.h"
 #include "pool.h"
