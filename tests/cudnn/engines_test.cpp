@@ -67,7 +67,7 @@ TEST_CASE("the library gets the convolution: extents, strides of the layout, win
 
   const auto& told = fake_graph().last_of_kind;
   const auto& conv = told.at(convolution).numbers;
-  REQUIRE(conv.at(convolution_form) == Numbers{cudnn::convolution_mode::cross_correlation});
+  REQUIRE(conv.at(convolution_form) == Numbers{cudnn::cross_correlation});
   REQUIRE(conv.at(convolution_spatial_dimensions) == Numbers{2});
   REQUIRE(conv.at(convolution_strides) == Numbers{2, 1});
   REQUIRE(conv.at(convolution_dilations) == Numbers{1, 2});

@@ -59,8 +59,8 @@ TEST_CASE("the installed cuDNN takes our descriptors, and refuses a senseless on
     }
   CHECK_NOTHROW(describe_activation(api, activation_mode::relu));
   const ConvolutionDescriptor convolution(api);
-  CHECK_NOTHROW(LAMINA_CUDNN(api, SetConvolution2dDescriptor, convolution.get(), 1, 1, 2, 2, 1, 1,
-                             convolution_mode::cross_correlation, data_type::f32));
+  CHECK_NOTHROW(LAMINA_CUDNN(api, SetConvolution2dDescriptor, convolution.get(), 1, 1, 2, 2, 1, 1, cross_correlation,
+                             data_type::f32));
   CHECK_NOTHROW(LAMINA_CUDNN(api, SetConvolutionGroupCount, convolution.get(), 2));
   CHECK_NOTHROW(LAMINA_CUDNN(api, SetConvolutionMathType, convolution.get(),
                              api.major() >= 8 ? math_type::fma : math_type::standard));
@@ -71,7 +71,7 @@ TEST_CASE("the installed cuDNN takes our descriptors, and refuses a senseless on
   const LrnDescriptor lrn(api);
   CHECK_NOTHROW(LAMINA_CUDNN(api, SetLRNDescriptor, lrn.get(), 5U, 1e-4, 0.75, 2.0));
   const OpTensorDescriptor add(api);
-  CHECK_NOTHROW(LAMINA_CUDNN(api, SetOpTensorDescriptor, add.get(), op_tensor::add, data_type::f64, nan::propagate));
+  CHECK_NOTHROW(LAMINA_CUDNN(api, SetOpTensorDescriptor, add.get(), op_tensor_add, data_type::f64, nan::propagate));
   CHECK_THROWS_MATCHES(describe(api, {0, 3, 4, 5}, DType::f32, Layout::nchw, 60), Error,
                        Says("cudnnSetTensor4dDescriptorEx gave CUDNN_STATUS_"));
 }

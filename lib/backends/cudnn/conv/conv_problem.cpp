@@ -14,7 +14,7 @@ ConvProblem::ConvProblem(const Conv& op, const Spec& spec, Pass pass, TensorDesc
       filter_(describe_filter(api_, spec.w.at(0))),
       convolution_(api_) {
   LAMINA_CUDNN(api_, SetConvolution2dDescriptor, convolution_.get(), op.pad.h, op.pad.w, op.stride.h, op.stride.w,
-               op.dilation.h, op.dilation.w, convolution_mode::cross_correlation, compute_type_of(spec.y.dtype));
+               op.dilation.h, op.dilation.w, cross_correlation, compute_type_of(spec.y.dtype));
   LAMINA_CUDNN(api_, SetConvolutionGroupCount, convolution_.get(), op.groups);
 }
 

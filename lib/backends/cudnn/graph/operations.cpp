@@ -100,14 +100,13 @@ PartRef graph_of(const Conv& op, const Spec& spec, Pass pass) {
   const bool masked = pass == Pass::backward_data && spec.masks_dx;
   const PartRef x = builder.between(masked ? not_stored : id_x, unit.x);
 
-  const PartRef form =
-      part(convolution, {{convolution_compute_type, in_f32},
-                         {convolution_form, {type_convolution_mode, convolution_mode::cross_correlation}},
-                         {convolution_spatial_dimensions, 2},
-                         {convolution_dilations, both(op.dilation)},
-                         {convolution_strides, both(op.stride)},
-                         {convolution_pre_paddings, both(op.pad)},
-                         {convolution_post_paddings, both(op.pad)}});
+  const PartRef form = part(convolution, {{convolution_compute_type, in_f32},
+                                          {convolution_form, {type_convolution_mode, cross_correlation}},
+                                          {convolution_spatial_dimensions, 2},
+                                          {convolution_dilations, both(op.dilation)},
+                                          {convolution_strides, both(op.stride)},
+                                          {convolution_pre_paddings, both(op.pad)},
+                                          {convolution_post_paddings, both(op.pad)}});
   const Kind kind = forward ? operation_forward : params ? operation_backward_filter : operation_backward_data;
   const int first = forward ? forward_alpha : params ? backward_filter_alpha : backward_data_alpha;
   builder.operation(kind, {{first, {type_double, 1}},

@@ -69,15 +69,8 @@ ActivationDescriptor describe_activation(const Api& api, int mode, int nans) {
   return activation;
 }
 
-const void* one(DType dtype) {
-  if (dtype == DType::f64) return &double_one;
-  return &float_one;
-}
-
-const void* zero(DType dtype) {
-  if (dtype == DType::f64) return &double_zero;
-  return &float_zero;
-}
+const void* one(DType dtype) { return dtype == DType::f64 ? static_cast<const void*>(&double_one) : &float_one; }
+const void* zero(DType dtype) { return dtype == DType::f64 ? static_cast<const void*>(&double_zero) : &float_zero; }
 
 bool is_dense(const Spec& spec) {
   const auto dense = [](const TensorSpec& tensor) {

@@ -73,7 +73,7 @@ static_assert(math_type::standard == CUDNN_DEFAULT_MATH && math_type::tensor_op 
               math_type::allow_conversion == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION && math_type::fma == CUDNN_FMA_MATH);
 static_assert(determinism::none == CUDNN_NON_DETERMINISTIC && determinism::full == CUDNN_DETERMINISTIC);
 static_assert(nan::propagate == CUDNN_PROPAGATE_NAN);
-static_assert(convolution_mode::cross_correlation == CUDNN_CROSS_CORRELATION);
+static_assert(cross_correlation == CUDNN_CROSS_CORRELATION);
 static_assert(activation_mode::sigmoid == CUDNN_ACTIVATION_SIGMOID && activation_mode::relu == CUDNN_ACTIVATION_RELU);
 static_assert(activation_mode::tanh == CUDNN_ACTIVATION_TANH);
 static_assert(pooling_mode::average_with_padding == CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING &&
@@ -84,8 +84,8 @@ static_assert(softmax::accurate == CUDNN_SOFTMAX_ACCURATE && softmax::log == CUD
 static_assert(lrn::across_channels == CUDNN_LRN_CROSS_CHANNEL_DIM1 && lrn::least_size == CUDNN_LRN_MIN_N &&
               lrn::most_size == CUDNN_LRN_MAX_N && lrn::least_k == CUDNN_LRN_MIN_K &&
               lrn::least_beta == CUDNN_LRN_MIN_BETA);
-static_assert(batch_norm_mode::spatial == CUDNN_BATCHNORM_SPATIAL);
-static_assert(op_tensor::add == CUDNN_OP_TENSOR_ADD);
+static_assert(batch_norm_spatial == CUDNN_BATCHNORM_SPATIAL);
+static_assert(op_tensor_add == CUDNN_OP_TENSOR_ADD);
 static_assert(rnn::standard == CUDNN_RNN_ALGO_STANDARD && rnn::persist_static == CUDNN_RNN_ALGO_PERSIST_STATIC &&
               rnn::persist_dynamic == CUDNN_RNN_ALGO_PERSIST_DYNAMIC &&
               rnn::persist_small_h == CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H);

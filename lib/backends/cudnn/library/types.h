@@ -57,9 +57,9 @@ constexpr int none = 0, full = 1;
 namespace nan {
 constexpr int dont_propagate = 0, propagate = 1;
 }
-namespace convolution_mode {
-constexpr int cross_correlation = 1;
-}
+constexpr int cross_correlation = 1;   ///< mode of a convolution
+constexpr int batch_norm_spatial = 1;  ///< mode
+constexpr int op_tensor_add = 0;
 namespace activation_mode {
 constexpr int sigmoid = 0, relu = 1, tanh = 2;
 }
@@ -75,12 +75,6 @@ constexpr int across_channels = 0;  ///< mode
 constexpr unsigned least_size = 1, most_size = 16;
 constexpr double least_k = 1e-5, least_beta = 0.01;
 }  // namespace lrn
-namespace batch_norm_mode {
-constexpr int spatial = 1;
-}
-namespace op_tensor {
-constexpr int add = 0;
-}
 namespace rnn {
 constexpr int standard = 0, persist_static = 1, persist_dynamic = 2, persist_small_h = 3;  ///< algorithms
 constexpr int lstm = 2, gru = 3;                                                           ///< cells

@@ -23,7 +23,7 @@ struct Sum : Calls {
         dy(describe_gradient(api, spec.y)),
         relu(ends_in_relu(spec)),
         tail(spec, in) {
-    LAMINA_CUDNN(api, SetOpTensorDescriptor, add.get(), op_tensor::add, compute_type_of(dtype), nan::propagate);
+    LAMINA_CUDNN(api, SetOpTensorDescriptor, add.get(), op_tensor_add, compute_type_of(dtype), nan::propagate);
     for (std::size_t i = 0; i < spec.x.size(); ++i) {
       x.push_back(describe_value(api, spec.x[i]));
       dx.push_back(describe_gradient(api, spec.x[i]));

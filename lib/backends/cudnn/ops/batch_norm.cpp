@@ -47,15 +47,15 @@ struct Normalisation : Ends {
   void* saved_deviation(const Args& args) const { return static_cast<char*>(args.saved) + channel_bytes; }
 
   void inference(const Args& args) const {
-    LAMINA_CUDNN(api, BatchNormalizationForwardInference, session.handle(), batch_norm_mode::spatial, one(dtype),
-                 zero(dtype), x.get(), args.x[0].data, y.get(), args.y.data, channels.get(), args.w[0].data,
-                 args.w[1].data, args.state[0].data, args.state[1].data, op.epsilon);
+    LAMINA_CUDNN(api, BatchNormalizationForwardInference, session.handle(), batch_norm_spatial, one(dtype), zero(dtype),
+                 x.get(), args.x[0].data, y.get(), args.y.data, channels.get(), args.w[0].data, args.w[1].data,
+                 args.state[0].data, args.state[1].data, op.epsilon);
   }
 
   void training(const Args& args) const {
-    LAMINA_CUDNN(api, BatchNormalizationForwardTraining, session.handle(), batch_norm_mode::spatial, one(dtype),
-                 zero(dtype), x.get(), args.x[0].data, y.get(), args.y.data, channels.get(), args.w[0].data,
-                 args.w[1].data, op.momentum, args.state[0].data, args.state[1].data, op.epsilon, saved_mean(args),
+    LAMINA_CUDNN(api, BatchNormalizationForwardTraining, session.handle(), batch_norm_spatial, one(dtype), zero(dtype),
+                 x.get(), args.x[0].data, y.get(), args.y.data, channels.get(), args.w[0].data, args.w[1].data,
+                 op.momentum, args.state[0].data, args.state[1].data, op.epsilon, saved_mean(args),
                  saved_deviation(args));
     tail.forward(args);
   }
@@ -99,7 +99,7 @@ struct Normalisation : Ends {
   void backward(const Args& args) const {
     tail.backward(args);
     void* const spare = args.workspace;
-    LAMINA_CUDNN(api, BatchNormalizationBackward, session.handle(), batch_norm_mode::spatial, one(dtype),
+    LAMINA_CUDNN(api, BatchNormalizationBackward, session.handle(), batch_norm_spatial, one(dtype),
                  beta(dtype, adds && wanted(args, 0)), one(dtype), beta(dtype, adds_dw), x.get(), args.x[0].data,
                  dy.get(), tail.dy(args), dx.get(), dx_to(args, spare), channels.get(), args.w[0].data,
                  dscale(args, spare), dshift(args, spare), op.epsilon, saved_mean(args), saved_deviation(args));
