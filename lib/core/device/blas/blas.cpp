@@ -3,8 +3,6 @@
 
 #include "blas.h"
 
-#include <utility>
-
 #include "lamina/error.h"
 
 namespace lamina {
@@ -60,29 +58,24 @@ int data_type(DType dtype) {
 }
 
 template <class T, class One, class Batched>
-std::pair<int, const char*> call(BlasTable::Handle handle, const Gemm<T>& g, One one, const char* one_name,
-                                 Batched batched, const char* batched_name) {
-  const int first = operation(g.transpose_b);
-  const int second = operation(g.transpose_a);
+int call(BlasTable::Handle handle, const Gemm<T>& g, One one, Batched batched) {
+  const int first = operation(g.transpose_b), second = operation(g.transpose_a);
   if (g.batch == 1)
-    return {one(handle, first, second, g.n, g.m, g.k, &g.alpha, g.b, g.ldb, g.a, g.lda, &g.beta, g.c, g.ldc), one_name};
-  return {batched(handle, first, second, g.n, g.m, g.k, &g.alpha, g.b, g.ldb, g.stride_b, g.a, g.lda, g.stride_a,
-                  &g.beta, g.c, g.ldc, g.stride_c, g.batch),
-          batched_name};
+    return one(handle, first, second, g.n, g.m, g.k, &g.alpha, g.b, g.ldb, g.a, g.lda, &g.beta, g.c, g.ldc);
+  return batched(handle, first, second, g.n, g.m, g.k, &g.alpha, g.b, g.ldb, g.stride_b, g.a, g.lda, g.stride_a,
+                 &g.beta, g.c, g.ldc, g.stride_c, g.batch);
 }
 
 }  // namespace
 
 void Blas::gemm(const Gemm<float>& g) {
-  const auto [status, name] = call(handle_, g, table_->cublasSgemm_v2, "cublasSgemm_v2",
-                                   table_->cublasSgemmStridedBatched, "cublasSgemmStridedBatched");
-  check(status, name);
+  check(call(handle_, g, table_->cublasSgemm_v2, table_->cublasSgemmStridedBatched),
+        g.batch == 1 ? "cublasSgemm_v2" : "cublasSgemmStridedBatched");
 }
 
 void Blas::gemm(const Gemm<double>& g) {
-  const auto [status, name] = call(handle_, g, table_->cublasDgemm_v2, "cublasDgemm_v2",
-                                   table_->cublasDgemmStridedBatched, "cublasDgemmStridedBatched");
-  check(status, name);
+  check(call(handle_, g, table_->cublasDgemm_v2, table_->cublasDgemmStridedBatched),
+        g.batch == 1 ? "cublasDgemm_v2" : "cublasDgemmStridedBatched");
 }
 
 void Blas::gemm(const HalfGemm& g) {
