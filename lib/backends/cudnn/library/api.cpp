@@ -64,13 +64,13 @@ std::string file_of(const void* address) {
   return info.dli_fname;
 }
 
-std::string canonical_directory(const std::string& file) {
-  std::error_code error;
-  const fs::path path = fs::canonical(file, error);
-  return (error ? fs::path(file) : path).parent_path().string();
-}
-
 }  // namespace
+
+std::string canonical(const std::string& path) {
+  std::error_code error;
+  const fs::path found = fs::canonical(path, error);
+  return error ? path : found.string();
+}
 
 int Api::major() const { return static_cast<int>(version >= 10000 ? version / 10000 : version / 1000); }
 
@@ -141,7 +141,7 @@ void Library::resolve(void* front) {
 #undef LAMINA_CUDNN_RESOLVE
   if (api_.GetVersion == nullptr) throw LoadError("this is not cuDNN: it has no entry point cudnnGetVersion");
   api_.version = api_.GetVersion();
-  api_.directory = canonical_directory(file_of(reinterpret_cast<const void*>(api_.GetVersion)));
+  api_.directory = fs::path(canonical(file_of(reinterpret_cast<const void*>(api_.GetVersion)))).parent_path().string();
   if (api_.major() < 7)
     throw LoadError("cuDNN " + api_.number() + " in " + api_.directory + " is too old; give 7.0 or later");
 #define LAMINA_CUDNN_DEMAND(name, ...) \

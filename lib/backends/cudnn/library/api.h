@@ -26,6 +26,9 @@ struct Api {
   std::string number() const;  ///< "9.19.0"
 };
 
+/// The path without links; unchanged if nothing is there.
+std::string canonical(const std::string& path);
+
 /// Whether the version is major.minor or later.
 bool at_least(const Api&, int major, int minor);
 

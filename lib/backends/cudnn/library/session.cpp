@@ -2,19 +2,12 @@
 
 #include "session.h"
 
-#include <filesystem>
 #include <mutex>
 
 #include "lamina/error.h"
 
 namespace lamina::cudnn {
 namespace {
-
-std::string canonical(const std::string& directory) {
-  std::error_code error;
-  const auto path = std::filesystem::canonical(directory, error);
-  return error ? directory : path.string();
-}
 
 std::string named(const std::string& directory) { return directory.empty() ? "the system" : directory; }
 
