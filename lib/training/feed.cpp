@@ -8,13 +8,6 @@
 #include "lib/core/numbers/rounding.h"
 
 namespace lamina::training {
-namespace {
-
-std::size_t bytes_of(const Tensor& tensor) {
-  return static_cast<std::size_t>(tensor.shape.count()) * size_of(tensor.dtype);
-}
-
-}  // namespace
 
 Inputs inputs_of(const Graph& graph) {
   const auto fail = [&](const std::string& what) {
@@ -59,7 +52,8 @@ Uploads::Uploads(Device& device, const Tensor& samples, const Tensor& labels)
     : device_(&device), samples_(samples), labels_(labels) {
   if (!samples.dense() || !labels.dense()) return;
   for (std::unique_ptr<Staging>& staging : staging_)
-    staging = device.staging(aligned(bytes_of(samples)) + bytes_of(labels));
+    staging =
+        device.staging(aligned(dense_bytes(samples.shape, samples.dtype)) + dense_bytes(labels.shape, labels.dtype));
 }
 
 void Uploads::give(std::span<const float> samples, std::span<const float> labels) {
@@ -71,11 +65,12 @@ void Uploads::give(std::span<const float> samples, std::span<const float> labels
   }
   turn_ = (turn_ + 1) % staging_.size();
   auto* const host = static_cast<std::byte*>(staging->data());
-  const std::size_t first_label = aligned(bytes_of(samples_));  // labels may be of a wider type
+  // Labels may be of a wider type.
+  const std::size_t first_label = aligned(dense_bytes(samples_.shape, samples_.dtype));
   write_elements(host, samples_, samples);
   write_elements(host + first_label, labels_, labels);
-  staging->upload(samples_.data, 0, bytes_of(samples_));
-  staging->upload(labels_.data, first_label, bytes_of(labels_));
+  staging->upload(samples_.data, 0, dense_bytes(samples_.shape, samples_.dtype));
+  staging->upload(labels_.data, first_label, dense_bytes(labels_.shape, labels_.dtype));
 }
 
 Feed::Feed(const Plan& plan, const Inputs& inputs)

@@ -24,7 +24,7 @@ class Mirrored final : public Kernel {
     if (adds) {
       sum_ = {nullptr, x.shape, x.dtype, x.layout, dense_pitch(x.shape, x.layout)};
       offset_ = aligned(bytes_);
-      bytes_ = offset_ + static_cast<std::size_t>(x.shape.count()) * size_of(x.dtype);
+      bytes_ = offset_ + dense_bytes(x.shape, x.dtype);
     }
     if (pass_ == Pass::backward_params && has_bias_) bytes_ = std::max(bytes_, parts_.bias_gradient_bytes);
     args_.x.resize(1), args_.dx.resize(1), args_.w.resize(1), args_.dw.resize(1);

@@ -31,9 +31,7 @@
 namespace lamina {
 namespace {
 
-std::size_t copy_bytes(const Shape& shape, DType dtype) {
-  return aligned(static_cast<std::size_t>(shape.count()) * size_of(dtype));
-}
+std::size_t copy_bytes(const Shape& shape, DType dtype) { return aligned(dense_bytes(shape, dtype)); }
 
 /// Whether backward recomputes y. It compares y with bounds, and a rounded y may lie on the other side of a bound. A
 /// clip whose bounds are halves needs an unrounded y only behind a sum, which is rounded after the clip.

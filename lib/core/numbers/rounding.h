@@ -1,8 +1,10 @@
 #pragma once
-// Counts and bytes rounded up.
+// Counts and bytes, most of them rounded up.
 
 #include <cstddef>
 #include <cstdint>
+
+#include "lamina/shape.h"
 
 namespace lamina {
 
@@ -20,6 +22,11 @@ constexpr std::size_t block_alignment = 256;
 /// The next multiple of a power of two, for instance the start of the next block.
 constexpr std::size_t aligned(std::size_t bytes, std::size_t alignment = block_alignment) {
   return (bytes + alignment - 1) & ~(alignment - 1);
+}
+
+/// The bytes of a tensor without gaps.
+inline std::size_t dense_bytes(const Shape& shape, DType dtype) {
+  return static_cast<std::size_t>(shape.count()) * size_of(dtype);
 }
 
 }  // namespace lamina

@@ -70,7 +70,7 @@ Lowered::Step prepare_step(const Unit& unit, const Spec& spec, const std::string
     }
     if (unit.halves) unit.halves->write_filter(w, filter);
   };
-  const std::size_t bytes = static_cast<std::size_t>(spec.w[0].shape.count()) * size_of(spec.w[0].dtype);
+  const std::size_t bytes = dense_bytes(spec.w[0].shape, spec.w[0].dtype);
   return step({Pass::prepare}, algorithm, run, unit.folded && unit.halves ? bytes : 0);
 }
 
@@ -274,8 +274,7 @@ Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Session& s
   lowered.workspace_exact = exact;
   if (unit.prepares()) {
     lowered.prepared_bytes =
-        unit.filter_offset + (unit.halves ? unit.halves->filter_bytes()
-                                          : static_cast<std::size_t>(spec.w[0].shape.count()) * size_of(unit.values));
+        unit.filter_offset + (unit.halves ? unit.halves->filter_bytes() : dense_bytes(spec.w[0].shape, unit.values));
     lowered.steps.push_back(prepare_step(unit, spec, lowered.steps[0].algorithm));
   }
   if (unit.masks) lowered.scratch_bytes = extent_bytes(spec.y, spec.y.pitch);

@@ -9,10 +9,6 @@ namespace {
 
 constexpr int channels_together = 8;  // channels of 16 bits, as tensor cores take them
 
-std::size_t bytes_of(const TensorSpec& spec) {
-  return aligned(static_cast<std::size_t>(spec.shape.count()) * size_of(spec.dtype));
-}
-
 }  // namespace
 
 Spec as_given(const Conv& op, Spec spec, const Session& session) {
@@ -28,8 +24,8 @@ Spec as_given(const Conv& op, Spec spec, const Session& session) {
 HalfConv::HalfConv(const Conv& op, const Spec& spec, Session& in) : Calls(in, spec.y.dtype) {
   const Spec given = as_given(op, spec, session);
   filter_pitch_ = given.w[0].pitch;
-  filter_bytes_ = bytes_of(given.w[0]);
-  image_bytes_ = bytes_of(given.x[0]);
+  filter_bytes_ = aligned(dense_bytes(given.w[0].shape, given.w[0].dtype));
+  image_bytes_ = aligned(dense_bytes(given.x[0].shape, given.x[0].dtype));
   if (given.x[0].shape == spec.x[0].shape) return;
   x_.emplace(describe_value(api, spec.x[0]));
   whole_.emplace(describe_value(api, given.x[0]));

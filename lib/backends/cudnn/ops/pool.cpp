@@ -54,8 +54,7 @@ class Pooling : Ends {
     const int c = layout == Layout::nchw ? padded.h * padded.w : 1, pixel = layout == Layout::nchw ? 1 : padded.c;
     LAMINA_CUDNN(api, SetTensor4dDescriptorEx, image.get(), data_type_of(dtype), all.n, all.c, all.h, all.w,
                  static_cast<int>(padded.image()), c, padded.w * pixel, pixel);
-    padded_.emplace(
-        Padded{std::move(whole), std::move(image), aligned(static_cast<std::size_t>(padded.count()) * size_of(dtype))});
+    padded_.emplace(Padded{std::move(whole), std::move(image), aligned(dense_bytes(padded, dtype))});
   }
 
   std::size_t forward_workspace_bytes() const { return padded_ ? padded_->x_bytes : 0; }

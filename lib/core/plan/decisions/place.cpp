@@ -11,10 +11,6 @@
 namespace lamina::planner {
 namespace {
 
-std::size_t bytes_of(const Shape& shape, DType dtype) {
-  return static_cast<std::size_t>(shape.count()) * size_of(dtype);
-}
-
 /// Consecutive blocks, for as long as the plan lives.
 class Row {
  public:
@@ -73,7 +69,7 @@ void place_parameters(PlanLayout& layout, const Nodes& nodes, const Options& opt
     if (options.share != nullptr) continue;
     const auto add = [&](EachNode<std::vector<Location>>& places, const Slot& of, Row& row, const Shape& shape,
                          DType its) {
-      places[node].push_back(of.node < 0 ? row.take(bytes_of(shape, its)) : places[NodeId{of.node}][of.index]);
+      places[node].push_back(of.node < 0 ? row.take(dense_bytes(shape, its)) : places[NodeId{of.node}][of.index]);
     };
     const Node& n = nodes[node];
     for (std::size_t k = 0; k < n.params.size(); ++k) {
@@ -92,7 +88,7 @@ void place_parameters(PlanLayout& layout, const Nodes& nodes, const Options& opt
   for (const NodeId node : nodes.ids())
     for (std::size_t k = 0; k < layout.parameter_gradient[node].size(); ++k)
       if (nodes[node].fixed[k] && computes_gradients(nodes[node]))
-        layout.parameter_gradient[node][k] = gradients.take(bytes_of(nodes[node].params[k], dtype));
+        layout.parameter_gradient[node][k] = gradients.take(dense_bytes(nodes[node].params[k], dtype));
   layout.parameter_bytes = parameters.bytes();
   layout.memory.parameters = parameters.bytes() + gradients.bytes();
   layout.memory.state = state.bytes();
@@ -120,7 +116,7 @@ struct Tensors {
       last[root] = std::max(last[root], lives[i].last());
     }
     for (const NodeId i : lives.ids()) {
-      const std::size_t bytes = bytes_of(nodes[i].shape, dtype[i]);
+      const std::size_t bytes = dense_bytes(nodes[i].shape, dtype[i]);
       if (last[i] == forever)
         locations[i] = inputs.take(bytes);
       else if (last[i] != none<Step>)
@@ -188,8 +184,8 @@ void place(PlanLayout& layout, const Nodes& nodes, const Options& options) {
   gradients.take(nodes, inputs, arena, &LiveMemory::gradients);
   for (const NodeId node : nodes.ids())
     if (const Accesses& again = layout.lives.recomputed[node]; layout.lives.dropped(node))
-      arena.take(bytes_of(nodes[node].shape, units.dtype[node]), again.first(), again.last(), layout.recomputed[node],
-                 &LiveMemory::values);
+      arena.take(dense_bytes(nodes[node].shape, units.dtype[node]), again.first(), again.last(),
+                 layout.recomputed[node], &LiveMemory::values);
   for (const UnitId unit : units.list.ids()) {
     take_blocks(layout, unit, arena, prepared);
     if (!options.keep_values) take_workspace(layout, unit, arena);
