@@ -3,8 +3,6 @@
 
 #include "counter.h"
 
-#include <cerrno>
-
 namespace lamina::test {
 std::atomic<std::size_t> allocations{0};
 }

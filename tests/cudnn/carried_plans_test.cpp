@@ -3,7 +3,6 @@
 #include "tests/cudnn/carried_plans.h"
 
 #include <cstdio>
-#include <cstdlib>
 
 #include "lamina/error.h"
 #include "tests/support/catch.h"

@@ -92,11 +92,10 @@ void check_pairs(const eigen::InstructionSet& set, std::int64_t depth, int rows,
                           .c = c.data()->elements,
                           .ldc = kernels.width()});
   if (kernels.leave != nullptr) kernels.leave();
-  const bool amx = kernels.enter != nullptr;
   INFO(set.name << ": " << depth << " pairs, " << rows << " rows by " << vectors << " vectors");
   for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i) {
     for (std::size_t j = 0; j < static_cast<std::size_t>(vectors * kernels.lanes); ++j) {
-      const float want = dot(amx, &a[i * deep], &b[j], width, deep);
+      const float want = dot(kernels.enter != nullptr, &a[i * deep], &b[j], width, deep);
       const float got = c[(i * width + j) / 16].elements[j % 16];
       INFO(i << ", " << j << ": " << got << ", not " << want);
       const bool same = std::bit_cast<std::uint32_t>(got) == std::bit_cast<std::uint32_t>(want);
@@ -192,8 +191,7 @@ TEST_CASE(
     const auto product = [](int images) { return Case{"", FullyConnected{.outputs = 64}, {{images, 64, 1, 1}}}; };
     CHECK(taken(*eigen, product(31), {}) == Names{"gemm", "bf16_gemm", "bf16_gemm"});
     CHECK(taken(*eigen, product(32), {}) == Names{"bf16_gemm", "bf16_gemm", "bf16_gemm"});
-    const Names of_three(3, set->pairs->speedup > 4 ? "bf16_gemm" : "winograd_4x4");
-    CHECK(taken(*eigen, three, {}) == of_three);
+    CHECK(taken(*eigen, three, {}) == Names(3, set->pairs->speedup > 4 ? "bf16_gemm" : "winograd_4x4"));
     CHECK(taken(*eigen, single, {}) == Names{"bf16_gemm", "im2col_gemm", "bf16_gemm"});  // no image to pair with
     CHECK(taken(*eigen, one, {.max_error = 0.005}) == Names{"im2col_gemm", "bf16_gemm", "im2col_gemm"});
     CHECK(taken(*eigen, one, {.algorithm = {"direct", "", "im2col_gemm"}}) ==

@@ -1,9 +1,6 @@
 #pragma once
 // The instruction sets that this processor runs, widest first.
 
-#include <string>
-#include <vector>
-
 #include "lib/backends/eigen/runtime/instruction_set.h"
 #include "tests/support/catch.h"
 

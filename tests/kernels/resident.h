@@ -2,11 +2,6 @@
 // Numbers in the memory of the device that runs the kernels of this namespace. Tests of launchers are compiled for
 // cuda-host and, in a build with CUDA, once more for the first GPU (tiles_on_gpu.cpp).
 
-#include <limits>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "kernels/common/stream.h"
 #include "tests/support/catch.h"
 #if defined(LAMINA_CUDA_ON_HOST)

@@ -9,7 +9,6 @@
 #include <map>
 #include <mutex>
 #include <stdexcept>
-#include <utility>
 #include <vector>
 
 #include "kernels/host/device_memory.h"

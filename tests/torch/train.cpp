@@ -8,7 +8,6 @@
 //
 // OUT gets "initial.<parameter>", "final.<parameter>", and for all steps "x", "labels", "losses" and "rates".
 
-#include <cstddef>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -16,7 +15,6 @@
 #include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "lamina/lamina.h"
 

@@ -1,7 +1,6 @@
 #pragma once
 // Plans for tests: their numbers on the host, whole nets composed by hand, comparisons of two plans.
 
-#include <functional>
 #include <string>
 #include <vector>
 

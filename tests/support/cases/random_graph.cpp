@@ -2,7 +2,6 @@
 
 #include "tests/support/cases/random_graph.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,7 +1,6 @@
 #pragma once
 // Runs one unit of work on a backend without a plan, in guarded memory, and checks what the backend declared.
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

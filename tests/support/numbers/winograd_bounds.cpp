@@ -2,10 +2,6 @@
 
 #include "tests/support/numbers/winograd_bounds.h"
 
-#include <algorithm>
-#include <cmath>
-#include <numeric>
-
 #include "tests/support/catch.h"
 
 namespace lamina::test {
