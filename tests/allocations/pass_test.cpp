@@ -8,7 +8,6 @@
 #include "tests/eigen/sets.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/random_graph.h"
-#include "tests/support/catch.h"
 
 using namespace lamina;
 using lamina::test::allocations;

@@ -8,7 +8,6 @@
 #include "tests/eigen/sets.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
-#include "tests/support/catch.h"
 #include "tests/support/numbers/winograd_bounds.h"
 
 using namespace lamina::test;

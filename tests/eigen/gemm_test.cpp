@@ -4,7 +4,6 @@
 #include "lib/backends/eigen/gemm/gemm.h"
 #include "tests/eigen/sets.h"
 #include "tests/support/cases/suite.h"
-#include "tests/support/catch.h"
 
 using namespace lamina::test;
 

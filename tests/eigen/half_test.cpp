@@ -3,7 +3,6 @@
 #include "lib/core/numbers/float16.h"
 #include "tests/eigen/sets.h"
 #include "tests/support/cases/suite.h"
-#include "tests/support/catch.h"
 
 using namespace lamina::test;
 

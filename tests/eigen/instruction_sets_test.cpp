@@ -7,7 +7,6 @@
 #include "tests/eigen/sets.h"
 #include "tests/io/files.h"
 #include "tests/support/cases/plans.h"
-#include "tests/support/catch.h"
 
 using namespace lamina::test;
 

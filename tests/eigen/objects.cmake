@@ -10,15 +10,18 @@ foreach(object IN LISTS JOINED)
   if(NOT shown MATCHES "^[0-9a-f]+ [DR] _ZN6lamina5eigen[0-9]+(instruction_set|pair_kernels)_[a-z0-9_]+E\n$")
     message(SEND_ERROR "${object} shows more, or less, than its set:\n${shown}")
   endif()
-  # The instructions of AVX-512 BF16 are in an object of their own.
-  execute_process(COMMAND ${OBJDUMP} --disassemble --no-show-raw-insn ${object}
-                  COMMAND grep -cE "vdpbf16ps|vcvtne2?ps2bf16"
-                  OUTPUT_VARIABLE bf16 OUTPUT_STRIP_TRAILING_WHITESPACE)
-  if(object MATCHES "avx512_bf16" AND bf16 EQUAL 0)
-    message(SEND_ERROR "${object} lacks the instruction that it is for")
-  elseif(NOT object MATCHES "avx512_bf16" AND NOT bf16 EQUAL 0)
-    message(SEND_ERROR "${object} has instructions of AVX-512 BF16")
-  endif()
+  # The instructions of AVX-512 BF16 are in an object of their own, and so are those of AMX.
+  set(avx512_bf16 "vdpbf16ps|vcvtne2?ps2bf16")
+  set(amx "tdpbf16ps|tile(load|store|zero|release)|ldtilecfg")
+  foreach(set IN ITEMS avx512_bf16 amx)
+    execute_process(COMMAND ${OBJDUMP} --disassemble --no-show-raw-insn ${object} COMMAND grep -cE "${${set}}"
+                    OUTPUT_VARIABLE count OUTPUT_STRIP_TRAILING_WHITESPACE)
+    if(object MATCHES "${set}\\.o$" AND count EQUAL 0)
+      message(SEND_ERROR "${object} lacks the instructions that it is for")
+    elseif(NOT object MATCHES "${set}\\.o$" AND NOT count EQUAL 0)
+      message(SEND_ERROR "${object} has instructions of ${set}")
+    endif()
+  endforeach()
   execute_process(COMMAND ${NM} --undefined-only ${object} OUTPUT_VARIABLE wanted COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX MATCHALL "_ZNK?6lamina5eigen[^\n]*" wanted "${wanted}")
   list(FILTER wanted EXCLUDE REGEX "^_ZNK?6lamina5eigen(10ThreadPool|[0-9]+bf16_gemm_|6as_1x1ENS_8ConvUnitE)")

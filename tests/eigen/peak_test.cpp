@@ -9,7 +9,6 @@
 
 #include "lamina/plan.h"
 #include "tests/eigen/sets.h"
-#include "tests/support/catch.h"
 
 using namespace lamina::test;
 

@@ -7,7 +7,6 @@
 #include "lamina/random.h"
 #include "tests/eigen/sets.h"
 #include "tests/support/cases/unit.h"
-#include "tests/support/catch.h"
 
 using namespace lamina::test;
 

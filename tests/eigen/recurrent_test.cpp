@@ -3,7 +3,6 @@
 
 #include "tests/eigen/sets.h"
 #include "tests/support/cases/suite.h"
-#include "tests/support/catch.h"
 #include "tests/support/numbers/recurrent_bounds.h"
 
 using namespace lamina::test;

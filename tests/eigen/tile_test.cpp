@@ -2,7 +2,6 @@
 
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
 #include "tests/eigen/sets.h"
-#include "tests/support/catch.h"
 
 using namespace lamina::test;
 

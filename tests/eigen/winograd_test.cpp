@@ -5,7 +5,6 @@
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
 #include "tests/eigen/sets.h"
 #include "tests/support/cases/suite.h"
-#include "tests/support/catch.h"
 #include "tests/support/numbers/winograd_bounds.h"
 
 using namespace lamina::test;

@@ -6,7 +6,6 @@
 #include "lib/backends/common/lowering.h"
 #include "tests/io/files.h"
 #include "tests/ranks/ranks.h"
-#include "tests/support/backend.h"
 #include "tests/support/catch.h"
 #include "tests/support/queued_device.h"
 #include "tests/support/wrapped_backend.h"

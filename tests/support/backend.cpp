@@ -31,7 +31,8 @@ std::shared_ptr<Backend> make_named(const std::string& name, const BackendOption
     of_set.instruction_set = name.substr(eigen.size());
     try {
       return make_backend("eigen", of_set);
-    } catch (const UsageError& error) {  // a build for a machine without AVX-512 lacks it
+    } catch (const UsageError& error) {  // a build for a machine without AVX-512 lacks twins
+      if (!name.ends_with("-twin")) throw;
       throw Unsupported(error.what());
     }
   }

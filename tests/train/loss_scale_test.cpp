@@ -1,7 +1,6 @@
 // Loss scaling: the results that it does not change, the state after a step with an overflow, the moves of the scale,
 // and refusals.
 
-#include "tests/support/backend.h"
 #include "tests/support/catch.h"
 #include "tests/train/networks.h"
 #include "tests/train/runs.h"

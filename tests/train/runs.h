@@ -9,7 +9,6 @@
 #include "lamina/train.h"
 #include "lamina/weights.h"
 #include "tests/support/cases/plans.h"
-#include "tests/support/numbers/values.h"
 
 namespace lamina::test {
 

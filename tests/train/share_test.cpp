@@ -2,7 +2,6 @@
 
 #include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"
-#include "tests/support/numbers/values.h"
 
 using namespace lamina::test;
 

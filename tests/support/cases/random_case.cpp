@@ -4,7 +4,6 @@
 
 #include "lamina/error.h"
 #include "lib/core/units/box.h"
-#include "tests/support/numbers/values.h"
 
 namespace lamina::test {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "lamina/gradient_check.h"
 #include "tests/support/backend.h"
-#include "tests/support/cases/unit.h"
 #include "tests/support/numbers/bounds.h"
 
 namespace lamina::test {

@@ -38,8 +38,8 @@ struct Along {
 template <class From>
 void make_pairs(float* to, const From* from, const Along& along, const std::uint16_t* mask, const Along& like,
                 void (*pair)(float*, const PairSource<From>&, std::int64_t), ThreadPool& pool) {
-  const bool neighbours = along.inner == 1 && along.stride == 1;  // a group is then one row
-  const std::int64_t pairs = neighbours ? 1 : along.pairs();
+  const bool neighbours = along.inner == 1 && along.stride == 1 && (mask == nullptr || like.stride == 1);
+  const std::int64_t pairs = neighbours ? 1 : along.pairs();  // rows of a group
   const std::int64_t length = neighbours ? along.pairs() : along.inner, rows = along.outer * along.groups * pairs;
   const std::int64_t blocks = divide_up(length, run_elements);
   pool.split(rows * blocks, 1, [&](std::int64_t first, std::int64_t last) {
@@ -258,7 +258,7 @@ class PairKernel final : public Kernel {
 };
 
 /// The bound of a product of n pairs, from the bound n u / (1 - n u) of a product of n terms in f32. A pair is two
-/// terms. Products of two numbers of bf16 are exact in f32.
+/// terms, whose products are exact in f32. AMX rounds a term less often: within its 16 pairs, then once a step.
 double pair_error(double error, Pass pass) {
   const double roundings = 2 * error / (1 + error);
   const double sum = roundings < 1 ? roundings / (1 - roundings) : no_bound;

@@ -18,13 +18,16 @@ namespace {
 
 /// Places of the rule, from the first.
 struct Place {
-  static constexpr int pairs = 0, ahead = 1, usual = 2, behind = 3, last = 4;
+  static constexpr int first = 0, ahead = 1, usual = 2, behind = 3, last = 4;
 };
 
-/// Winograd's algorithms have a quarter of the multiplications: only pairs that are faster than that go before them.
+/// Winograd's algorithms have a quarter of the multiplications, so pairs go before them where they are more than four
+/// times as fast as f32. There they also go before `depthwise`, but not in groups of four channels or less.
 int place_of_pairs(const ConvUnit& c, Pass pass, const Context& context) {
+  constexpr int winograd_saving = 4, depthwise_channels = 4;
   if (!bf16_gemm_pays(c, pass, context)) return by_name_only;
-  return context.set.pairs->speedup > 4 && c.group_channels() > 4 ? Place::pairs : Place::usual;
+  const bool first = context.set.pairs->speedup > winograd_saving && c.group_channels() > depthwise_channels;
+  return first ? Place::first : Place::usual;
 }
 
 bool takes_bf16(const Spec& spec, Pass pass) {

@@ -43,8 +43,8 @@ Lowered::Step im2col_gemm_on_pairs_step(const ConvUnit&, Pass, const Context&);
 /// as the convolution by 1x1 of images of one pixel.
 Lowered::Step bf16_gemm_step(const ConvUnit&, Pass, const Context&,
                              Lowered::Step (*product)(const ConvUnit&, Pass, const Context&));
-Prepared bf16_gemm_prepare(const ConvUnit&,
-                           const Context&);  ///< scale and bias of a folded norm, then weights in pairs
+/// Prepares scale and bias of a folded batch norm, then the weights in pairs, for forward passes in inference.
+Prepared bf16_gemm_prepare(const ConvUnit&, const Context&);
 double bf16_gemm_error(const ConvUnit&, Pass, const Context&,
                        double (*product_error)(const ConvUnit&, Pass, const Context&));
 ConvUnit as_1x1(ConvUnit);

@@ -144,7 +144,7 @@ void multiply(const Block<T>& block, const Store& store) {
   const bool keeps = block.along.sums != nullptr && !(block.along.begins && block.along.ends);
   constexpr std::int64_t line = line_bytes / static_cast<std::int64_t>(sizeof(T));
   const std::int64_t share = divide_up(line, divide_up(block.rows, kernels.rows));  // rows to prefetch, of every `line`
-  alignas(line_bytes) T spill[4096 / sizeof(T)];
+  alignas(line_bytes) T spill[most_tile_bytes / sizeof(T)];
   Tile<T> tile{.depth = block.depth,
                .a = block.a.data,
                .lda = block.a.ld,

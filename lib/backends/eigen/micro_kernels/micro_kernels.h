@@ -98,6 +98,8 @@ struct OutputTile {
   std::int64_t left_ld = 0;
 };
 
+constexpr int most_tile_bytes = 4096;  // sums of the largest register tile: 32 rows of 32 by AMX
+
 /// A panel is up to `vectors * lanes` wide. tile[0][v - 1] computes v vectors of it, tile[1][v - 1] at most rows / 2
 /// rows of these. Functions above `vectors` are null.
 template <class T>
@@ -107,7 +109,8 @@ struct MicroKernels {
   int lanes;    ///< elements of a vector
   int vectors;  ///< vectors of a panel
   void (*tile[2][max_vectors])(const Tile<T>&);
-  /// Like `tile`, with a column-major: `lda` from k to k, and readable for all rows of a register tile.
+  /// Like `tile`, with a column-major: `lda` from k to k, and readable for all rows of a register tile. Null where
+  /// tiles multiply pairs of bf16.
   void (*tile_of_columns[2][max_vectors])(const Tile<T>&);
   /// Like `tile`, by non-temporal stores if vectors are lines of memory; vectors of c then start at lines.
   void (*non_temporal_tile[2][max_vectors])(const Tile<T>&);

@@ -96,7 +96,7 @@ template <class From>
 __m512i words(const From* from, const std::uint16_t* mask, std::int64_t i, std::int64_t count) {
   if (count <= i) return __m512i{};
   __mmask16 some = first_of(count - i);
-  if (mask != nullptr)  // 1 to infinity
+  if (mask != nullptr)  // above 0: bits from 1 to 0x7f80, infinity
     some = _mm256_cmplt_epu16_mask(_mm256_sub_epi16(_mm256_maskz_loadu_epi16(some, mask + i), _mm256_set1_epi16(1)),
                                    _mm256_set1_epi16(0x7f80));
   return words_of(some, from + i);
@@ -119,10 +119,9 @@ void pair(float* to, const PairSource<From>& source, std::int64_t count) {
                                _mm512_or_epi32(words(s.first, s.first_mask, i, count), upper));
     }
     s.first += s.row_step;
-    s.second += s.row_step;
-    if (s.first_mask == nullptr) continue;
-    s.first_mask += s.row_step;
-    s.second_mask += s.row_step;
+    if (s.first_mask != nullptr) s.first_mask += s.row_step;
+    if (s.second != nullptr) s.second += s.row_step;
+    if (s.second_mask != nullptr) s.second_mask += s.row_step;
   }
 }
 

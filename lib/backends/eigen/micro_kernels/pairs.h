@@ -27,11 +27,11 @@ struct PairSource {
 
 /// The kernels of products of pairs. The instruction set's MicroKernels has all other kernels.
 struct PairKernels {
-  int speedup;        ///< multiply-adds in the time that one of f32 takes
+  int speedup;        ///< multiply-adds of the instruction (also for its twin) in the time of one of f32
   int rows, vectors;  ///< as in MicroKernels
   /// Like the kernels of MicroKernels. Sums are of f32, rounded to nearest, ties to even. Denormal numbers count as 0,
-  /// and denormal results become 0. By vdpbf16ps each pair is two multiply-adds, the upper one first. By AMX, 16 pairs
-  /// are a sum of the lower products and one of the upper ones, both from 0 on; their sum is added to the tile's.
+  /// and denormal results become 0. vdpbf16ps adds a pair by two multiply-adds, the upper one first. AMX takes up to 16
+  /// pairs of a run at a time. It sums their lower and their upper products apart, from 0 on, and adds the sum of both.
   void (*tile[2][MicroKernels<float>::max_vectors])(const Tile<float>&);
   void (*non_temporal_tile[2][MicroKernels<float>::max_vectors])(const Tile<float>&);
   void (*enter)() = nullptr;  ///< as in MicroKernels

@@ -3,10 +3,8 @@
 #include "instruction_set.h"
 
 #include <algorithm>
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(__linux__)
 #include <cpuid.h>
-#endif
-#if defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -17,47 +15,15 @@ namespace lamina::eigen {
 
 // The symbols of the sets, and of the products of pairs.
 extern const InstructionSet instruction_set_generic, instruction_set_x86_64_v3, instruction_set_x86_64_v4;
-extern const PairKernels pair_kernels_avx512_bf16, pair_kernels_plain, pair_kernels_amx, pair_kernels_amx_twin;
+extern const PairKernels pair_kernels_avx512_bf16, pair_kernels_avx512_bf16_twin, pair_kernels_amx,
+    pair_kernels_amx_twin;
 
 namespace {
-
-#if defined(LAMINA_WITH_X86_64_V4)
-/// The set x86-64-v4 with products of bf16 pairs.
-struct BF16Set {
-  BF16Set(const char* name, const PairKernels& pairs) {
-    for (int half = 0; half < 2; ++half) {
-      std::ranges::copy(pairs.tile[half], products.tile[half]);
-      std::ranges::copy(pairs.non_temporal_tile[half], products.non_temporal_tile[half]);
-    }
-    products.rows = pairs.rows;
-    products.vectors = pairs.vectors;
-    products.enter = pairs.enter;
-    products.leave = pairs.leave;
-    products.few_columns = nullptr;
-    set.name = name;
-    set.pairs = &pairs;
-    set.f32_pairs = &products;
-  }
-  BF16Set(const BF16Set&) = delete;
-
-  MicroKernels<float> products = instruction_set_x86_64_v4.f32;
-  InstructionSet set = instruction_set_x86_64_v4;
-};
-
-/// The sets with products of bf16 pairs: by AMX and by vdpbf16ps, and the twins of both.
-const BF16Set (&bf16_sets())[4] {
-  static const BF16Set sets[] = {{"x86-64-v4-amx", pair_kernels_amx},
-                                 {"x86-64-v4-bf16", pair_kernels_avx512_bf16},
-                                 {"x86-64-v4-amx-twin", pair_kernels_amx_twin},
-                                 {"x86-64-v4-bf16-twin", pair_kernels_plain}};
-  return sets;
-}
-#endif
 
 #if defined(__x86_64__)
 // The compiler's checks; they include that the system saves the wide registers. Clang's checks know features, not
 // levels: a processor with these features has all of x86-64-v3.
-[[maybe_unused]] bool runs_v3() {  // unused, like the next one, if only generic is built
+[[maybe_unused]] bool runs_v3() {  // unused, like the next three, if only generic is built
 #if defined(__clang__)
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
          __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
@@ -73,7 +39,7 @@ const BF16Set (&bf16_sets())[4] {
 
 [[maybe_unused]] bool runs_bf16() { return runs_v4() && __builtin_cpu_supports("avx512bf16"); }
 
-/// Asks the system for the registers of AMX, once for the process. Others than Linux are not asked.
+/// Asks Linux, once for the process, for the registers of AMX. The process's signal frames then grow by 8 KiB.
 [[maybe_unused]] bool runs_amx() {
 #if defined(__linux__)
   constexpr int request = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILE_DATA
@@ -88,13 +54,48 @@ const BF16Set (&bf16_sets())[4] {
 }
 #endif
 
+#if defined(LAMINA_WITH_X86_64_V4)
+/// The set x86-64-v4 with products of bf16 pairs.
+struct PairSet {
+  PairSet(const char* name, const PairKernels& pairs, bool (*check)()) : runs(check) {
+    for (int half = 0; half < 2; ++half) {
+      std::ranges::copy(pairs.tile[half], products.tile[half]);
+      std::ranges::copy(pairs.non_temporal_tile[half], products.non_temporal_tile[half]);
+      std::ranges::fill(products.tile_of_columns[half], nullptr);
+    }
+    products.rows = pairs.rows;
+    products.vectors = pairs.vectors;
+    products.enter = pairs.enter;
+    products.leave = pairs.leave;
+    products.few_columns = nullptr;
+    set.name = name;
+    set.pairs = &pairs;
+    set.f32_pairs = &products;
+  }
+  PairSet(const PairSet&) = delete;
+
+  bool (*runs)();  ///< whether this processor can run the set
+  MicroKernels<float> products = instruction_set_x86_64_v4.f32;
+  InstructionSet set = instruction_set_x86_64_v4;
+};
+
+/// The sets with products of bf16 pairs: by AMX and by vdpbf16ps, and the twins of both.
+std::span<const PairSet> pair_sets() {
+  static const PairSet sets[] = {{"x86-64-v4-amx", pair_kernels_amx, runs_amx},
+                                 {"x86-64-v4-bf16", pair_kernels_avx512_bf16, runs_bf16},
+                                 {"x86-64-v4-amx-twin", pair_kernels_amx_twin, runs_v4},
+                                 {"x86-64-v4-bf16-twin", pair_kernels_avx512_bf16_twin, runs_v4}};
+  return sets;
+}
+#endif
+
 }  // namespace
 
 std::span<const InstructionSet* const> instruction_sets() {
   static const InstructionSet* const sets[] = {
 #if defined(LAMINA_WITH_X86_64_V4)
-    &bf16_sets()[0].set,
-    &bf16_sets()[1].set,
+    &pair_sets()[0].set,
+    &pair_sets()[1].set,
     &instruction_set_x86_64_v4,
 #endif
 #if defined(LAMINA_WITH_X86_64_V3)
@@ -109,9 +110,9 @@ std::span<const InstructionSet* const> instruction_sets() {
 
 bool runs_here(const InstructionSet& set) {
 #if defined(LAMINA_WITH_X86_64_V4)
-  if (&set == &bf16_sets()[0].set) return runs_amx();
-  if (&set == &bf16_sets()[1].set) return runs_bf16();
-  if (&set == &instruction_set_x86_64_v4 || set.pairs != nullptr) return runs_v4();
+  for (const PairSet& pairs : pair_sets())
+    if (&set == &pairs.set) return pairs.runs();
+  if (&set == &instruction_set_x86_64_v4) return runs_v4();
 #endif
 #if defined(LAMINA_WITH_X86_64_V3)
   if (&set == &instruction_set_x86_64_v3) return runs_v3();
@@ -123,8 +124,8 @@ const InstructionSet& instruction_set(const std::string& name) {
   std::string known;
   std::vector<const InstructionSet*> sets(instruction_sets().begin(), instruction_sets().end());
 #if defined(LAMINA_WITH_X86_64_V4)
-  for (const int twin : {2, 3})
-    if (name == bf16_sets()[twin].set.name) sets.push_back(&bf16_sets()[twin].set);
+  for (const PairSet& pairs : pair_sets())
+    if (name == pairs.set.name && name.ends_with("-twin")) sets.push_back(&pairs.set);
 #endif
   for (const InstructionSet* set : sets) {
     if (name == set->name) {
