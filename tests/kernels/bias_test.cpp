@@ -7,7 +7,7 @@
 #include "tests/support/catch.h"
 
 using namespace lamina::test;
-using namespace lamina::cuda_host;
+using namespace lamina::LAMINA_CUDA_SPACE;
 
 namespace {
 
@@ -28,33 +28,36 @@ void check_bias(const Shape& shape, std::int64_t gap, bool masks, bool adds) {
     y.push_back(numbers[i] + static_cast<double>(bias[k]));
     if (masks) y[i] = std::max(y[i], 0.0);
   }
+  const Resident<Computed<T>> added(bias);
   const auto check_gradient = [&](std::size_t partial_bytes, const auto& gradient) {
-    std::vector<Computed<T>> got(channels, adds ? 3 : NAN);
-    std::vector<double> partial(partial_bytes / sizeof(double), NAN);
+    const Resident<Computed<T>> got(std::vector<Computed<T>>(channels, adds ? 3 : NAN));
+    const Resident<double> partial = scratch<double>(partial_bytes);
     gradient(got.data(), partial.data());
-    CHECK(got == want);
+    CHECK(got.now() == want);
   };
   const auto check_sum = [&](const auto& add) {
-    Gapped<T> sums(shape, gap, numbers);
+    const Gapped<T> sums(shape, gap, numbers);
     add(sums.view());
     CHECK((sums.values() == y && sums.gaps_are_whole()));
   };
+  const Stream stream = tested_stream();
   check_gradient(bias_gradient_bytes(shape.c, shape.n * shape.plane()), [&](auto* to, void* partial) {
-    bias_gradient(nullptr, Masked<T>{dy.seen(), masks ? mask.seen() : View<const T>()}, to, adds, partial);
+    bias_gradient(stream, Masked<T>{dy.view(), masks ? mask.view() : View<const T>()}, to, adds, partial);
   });
-  check_sum([&](const View<T>& to) { add_bias(nullptr, bias.data(), to, masks); });
+  check_sum([&](const View<T>& to) { add_bias(stream, added.data(), to, masks); });
   if constexpr (is_stored_half<T>) {
     if (shape.plane() != 1) return;
-    check_sum([&](const View<T>& to) { add_bias_to_rows(nullptr, bias.data(), to, masks); });
+    check_sum([&](const View<T>& to) { add_bias_to_rows(stream, added.data(), to, masks); });
     if (masks) return;
     check_gradient(bias_gradient_of_rows_bytes(shape.c, shape.n),
-                   [&](auto* to, void* partial) { bias_gradient_of_rows<T>(nullptr, dy.seen(), to, adds, partial); });
+                   [&](auto* to, void* partial) { bias_gradient_of_rows<T>(stream, dy.view(), to, adds, partial); });
   }
 }
 
 }  // namespace
 
-TEST_CASE("a bias is added, and its gradient is the sum over images and pixels, also of halves and rows of channels") {
+KERNEL_TEST(
+    "a bias is added, and its gradient is the sum over images and pixels, also of halves and rows of channels") {
   // Two slices in packs, without and with gaps between images; three slices without packs; fully connected: one pixel.
   const std::pair<Shape, std::int64_t> sizes[] = {{{3, 5, 7, 9}, 0},     {{2, 3, 32, 36}, 0}, {{2, 3, 32, 36}, 16},
                                                   {{5, 2, 23, 29}, 0},   {{300, 4, 1, 1}, 4}, {{700, 33, 1, 1}, 0},
@@ -69,13 +72,10 @@ TEST_CASE("a bias is added, and its gradient is the sum over images and pixels, 
       }
 }
 
-TEST_CASE("rows of channels are cut where there are many") {
+KERNEL_TEST("the gradient of a bias needs memory where channels or their rows are cut") {
   CHECK(bias_gradient_of_rows_bytes(4, 511) == 4 * sizeof(double));
   CHECK(bias_gradient_of_rows_bytes(4, 512) == 2 * 4 * sizeof(double));
   CHECK(bias_gradient_of_rows_bytes(1 << 15, 1 << 20) == (1 << 15) * sizeof(double));
-}
-
-TEST_CASE("the gradient of a bias needs memory where a channel is cut only") {
   CHECK(bias_gradient_bytes(2, 2047) == 0);
   CHECK(bias_gradient_bytes(2, 2048) == 2 * 2 * sizeof(double));
   CHECK(bias_gradient_bytes(4096, 1 << 20) == 0);

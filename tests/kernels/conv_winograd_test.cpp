@@ -47,8 +47,8 @@ Values run(const Run& r) {
   WinogradConv<T> conv;
   conv.filters = r.filters;
   conv.transformed = transformed.data();
-  conv.x = x.seen();
-  if (!r.mask.empty()) conv.mask = mask.seen();
+  conv.x = x.view();
+  if (!r.mask.empty()) conv.mask = mask.view();
   conv.y = y.view();
   if (!r.bias.empty()) conv.bias = bias.data();
   conv.pad_h = r.pad.h;
@@ -111,9 +111,9 @@ void check_weight_run(const WeightsRun& r, std::uint64_t key) {
   Gapped<T> dw(w, 0, r.adds ? feed.dw[0] : Values{});
   WinogradWeights<T> conv;
   conv.groups = r.op.groups;
-  conv.x = x.seen();
-  conv.dy.dy = dy.seen();
-  if (r.masked) conv.dy.mask = mask.seen();
+  conv.x = x.view();
+  conv.dy.dy = dy.view();
+  if (r.masked) conv.dy.mask = mask.view();
   conv.pad_h = r.op.pad.h;
   conv.pad_w = r.op.pad.w;
   conv.dw = dw.data();

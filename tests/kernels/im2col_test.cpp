@@ -47,15 +47,15 @@ void check_kernels(const ConvGeometry& g, const Shape& x_shape) {
 
   const Gapped<T> image(x_shape, gap, x), given(shape, gap, columns);
   Gapped<T> made(shape, gap);
-  im2col<T>(nullptr, g, image.seen(), made.view());
+  im2col<T>(nullptr, g, image.view(), made.view());
   CHECK(made.values() == copied);
   CHECK(made.gaps_are_whole());
 
   Gapped<T> fresh(x_shape, gap), added(x_shape, gap, old);
-  col2im<T>(nullptr, g, given.seen(), fresh.view(), false);
+  col2im<T>(nullptr, g, given.view(), fresh.view(), false);
   CHECK(fresh.values() == gathered);
   CHECK(fresh.gaps_are_whole());
-  col2im<T>(nullptr, g, given.seen(), added.view(), true);
+  col2im<T>(nullptr, g, given.view(), added.view(), true);
   for (std::size_t i = 0; i < old.size(); ++i) gathered[i] += old[i];
   CHECK(added.values() == gathered);
 }
