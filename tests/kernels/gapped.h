@@ -1,6 +1,7 @@
 #pragma once
 // A tensor in the device's memory as a launcher requires it.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -42,9 +43,7 @@ class Gapped {
   }
   /// Whether everything outside the elements is unchanged.
   bool gaps_are_whole() const {
-    std::int64_t numbers = 0;
-    for (const T value : memory_.now()) numbers += std::isnan(number_of(value)) ? 0 : 1;
-    return numbers == shape_.count();
+    return std::ranges::count_if(memory_.now(), [](T at) { return !std::isnan(number_of(at)); }) == shape_.count();
   }
 
  private:

@@ -42,6 +42,7 @@ TEST_CASE("in f32 a loss scale changes no bit of any optimiser's steps") {
           options.clip_norm = clips ? 0.1 : 0;
           options.accumulate_parameters = accumulates;
           options.table_updates = lazy ? TableUpdates::lazy : TableUpdates::dense;
+          if (name == "sgd" && !lazy) options.optimiser = Sgd{.momentum = 0.9};
           if (lazy && (clips || name.find("adamw") != name.npos)) continue;
           INFO(name << (clips ? ", clipped" : "") << (lazy ? ", lazy" : "") << (accumulates ? ", accumulated" : ""));
           Plan plain(words(), backend(), options);
