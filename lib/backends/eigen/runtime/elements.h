@@ -114,6 +114,7 @@ void prefetch(const T* from, std::int64_t count, std::uintptr_t ahead_bytes = 0)
   const auto first = reinterpret_cast<std::uintptr_t>(from) + ahead_bytes;
   const auto last = first + static_cast<std::uintptr_t>(count) * sizeof(T);
   for (std::uintptr_t at = first; at < last; at += line) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): arithmetic on a pointer would be undefined out of bounds
     __builtin_prefetch(reinterpret_cast<const void*>(at), Writes ? 1 : 0);
   }
 }
