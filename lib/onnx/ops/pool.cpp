@@ -12,11 +12,8 @@ DynamicValue reduce(NodeContext& context, const WholeAxes& its, const std::vecto
                     const std::string& name, bool keeps_axes) {
   const auto& [x, channels, rows, columns] = its;
   const Shape s = x.value.shape();
-  const Size window{rows ? s.h : 1, columns ? s.w : 1};
-  const bool of_planes = !channels && window.h == s.h && window.w == s.w;
-  const Op op = by == ReduceBy::max && !channels    ? Op(MaxPool{.window = window, .stride = window})
-                : by == ReduceBy::mean && of_planes ? Op(GlobalAveragePool{})
-                                                    : Op(Reduce{by, channels, rows, columns});
+  const bool of_planes = !channels && (rows || s.h == 1) && (columns || s.w == 1);
+  const Op op = by == ReduceBy::mean && of_planes ? Op(GlobalAveragePool{}) : Op(Reduce{by, channels, rows, columns});
   const Value y = channels || rows || columns ? context.append_once(op, x.value, name) : x.value;
   return {.value = y, .view = reduced(x.view, over, keeps_axes, s, y.shape()), .type = x.type};
 }

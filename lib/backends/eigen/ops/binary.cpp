@@ -11,7 +11,7 @@ namespace {
 using F = BinaryFunction;
 using AllAxes = std::vector<BinaryAxis>;
 
-constexpr std::int64_t chunk = 2048;        // elements; they stay in cache for both gradients
+constexpr std::int64_t at_once = 2048;      // elements; they stay in cache for both gradients
 constexpr std::int64_t sums_at_once = 512;  // sums of a thread, side by side
 
 /// The elements of an operand along a run. An operand that repeats is read once, and only if it is used.
@@ -99,7 +99,7 @@ void split_runs(ThreadPool& pool, const Shape& y, const Args& args, const AllAxe
     Image<T> its(args, n, adds, run.extent);
     std::int64_t index = first / run.extent, within = first - index * run.extent;
     while (first < last) {
-      const std::int64_t count = std::min({last - first, run.extent - within, chunk});
+      const std::int64_t count = std::min({last - first, run.extent - within, at_once});
       work(its, plus(place_at(outer, index), run.steps, within), count);
       first += count;
       within += count;

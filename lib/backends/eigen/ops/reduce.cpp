@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "exponentials.h"
 #include "lib/backends/eigen/half/elements.h"
 #include "lib/core/units/along.h"
 
@@ -16,7 +17,7 @@ constexpr std::int64_t strip = 256;         // elements of y
 /// Whether a is larger than b. A NaN is larger than any number.
 template <class T>
 bool is_larger(T a, T b) {
-  return !(a <= b) && b == b;
+  return !(a <= b) & (b == b);
 }
 
 template <class T>
@@ -39,6 +40,7 @@ void largest_of_strip(const T* x, const AxisCells& of, std::int64_t count, T* y,
   std::copy_n(x, count, best);
   for (std::int32_t k = 1; k < of.cells; ++k) {
     const T* const row = x + std::int64_t{k} * of.inner;
+    LAMINA_INDEPENDENT
     for (std::int64_t i = 0; i < count; ++i) {
       const bool wins = is_larger(row[i], best[i]);
       best[i] = wins ? row[i] : best[i];
@@ -49,32 +51,39 @@ void largest_of_strip(const T* x, const AxisCells& of, std::int64_t count, T* y,
   if (places != nullptr) std::copy_n(place, count, places);
 }
 
+/// Whether `is` takes any of adjacent elements.
+template <class T, class Is>
+bool any(const T* x, std::int64_t count, const Is& is) {
+  int found = 0;
+  for (std::int64_t i = 0; i < count; ++i) found |= is(x[i]) ? 1 : 0;
+  return found != 0;
+}
+
+/// The place of the first of adjacent elements that `is` takes, or `count`.
+template <class T, class Is>
+std::int64_t first(const T* x, std::int64_t count, const Is& is) {
+  constexpr std::int64_t some = 32;
+  std::int64_t i = 0;
+  while (i + some <= count && !any(x + i, some, is)) i += some;
+  while (i < count && !is(x[i])) ++i;
+  return i;
+}
+
 /// The place of the first largest of adjacent elements.
 template <class T>
 std::int64_t place_of_largest(const T* x, std::int64_t count) {
-  constexpr std::int64_t lanes = 32;  // fewer would be unrolled, and not vectorised
-  T best[lanes];
-  std::int32_t place[lanes] = {};
-  std::fill_n(best, lanes, x[0]);
-  const auto take = [&](std::int64_t first, std::int64_t some) {
-    LAMINA_INDEPENDENT
-    for (std::int64_t lane = 0; lane < some; ++lane) {
-      const bool wins = is_larger(x[first + lane], best[lane]);
-      best[lane] = wins ? x[first + lane] : best[lane];
-      place[lane] = wins ? static_cast<std::int32_t>(first + lane) : place[lane];
-    }
-  };
-  std::int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) take(i, lanes);
-  take(i, count - i);
-  for (std::int64_t half = lanes / 2; half > 0; half /= 2)
-    for (std::int64_t lane = 0; lane < half; ++lane) {
-      const T a = best[lane], b = best[lane + half];
-      const bool wins = is_larger(b, a) || (!is_larger(a, b) && place[lane + half] < place[lane]);
-      best[lane] = wins ? b : a;
-      place[lane] = wins ? place[lane + half] : place[lane];
-    }
-  return place[0];
+  constexpr std::int64_t block = 1024;
+  T largest = x[0];
+  std::int64_t begin = 0;
+  for (std::int64_t at = 0; at < count; at += block) {
+    const std::int64_t size = std::min(block, count - at);
+    const auto is_nan = [](T v) { return v != v; };
+    if (any(x + at, size, is_nan)) return at + first(x + at, size, is_nan);
+    const T its = largest_element(x + at, size);
+    if (its > largest) begin = at;
+    largest = std::max(largest, its);
+  }
+  return begin + first(x + begin, count - begin, [largest](T v) { return v == largest; });
 }
 
 /// One element of y, from adjacent cells of x. `repeat`: elements of x from one repeat to the next.

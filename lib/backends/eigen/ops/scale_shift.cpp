@@ -7,28 +7,39 @@
 namespace lamina::eigen {
 namespace {
 
-/// to = value(i), or to += value(i), for each element i of an image, where value = of(image, run): a run of elements
-/// has one scale and one shift.
+/// to = value(i, scale, shift), or to += it, for each element i of an image, where value = of(image). A run of elements
+/// has one scale and one shift. A null shift is 0.
 template <class T, class Of>
-void put_runs(ThreadPool& pool, const Tensor& to, std::initializer_list<const Tensor*> reads, std::int64_t run,
-              bool adds, const Of& of) {
+void put_runs(ThreadPool& pool, const Tensor& to, std::initializer_list<const Tensor*> reads, const T* scales,
+              const T* shifts, std::int64_t run, bool adds, const Of& of) {
   split_images(pool, to.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
-    Output<T> y(to, adds, reads, run);
+    Output<T> y(to, adds, reads, run > 1 ? run : last - first);
+    const auto value = of(n);
+    const auto put = [&](std::int64_t at, std::int64_t end, const auto& scale, const auto& shift) {
+      write_each(y, n * to.pitch + at, end - at, adds,
+                 [=](std::int64_t i) { return value(at + i, scale(at + i), shift(at + i)); });
+    };
+    const auto none = [](std::int64_t) { return T(0); };
+    if (run == 1) {
+      const auto scale = [scales](std::int64_t i) { return scales[i]; };
+      if (shifts == nullptr) return put(first, last, scale, none);
+      return put(first, last, scale, [shifts](std::int64_t i) { return shifts[i]; });
+    }
     for (std::int64_t at = first, end = 0; at < last; at = end) {
       end = std::min(last, (at / run + 1) * run);
-      write_each(y, n * to.pitch + at, end - at, adds,
-                 [at, value = of(n, at / run)](std::int64_t i) { return value(at + i); });
+      const T shift = shifts == nullptr ? T(0) : shifts[at / run];
+      put(
+          at, end, [scale = scales[at / run]](std::int64_t) { return scale; }, [shift](std::int64_t) { return shift; });
     }
   });
 }
 
-/// to = scale from + shift; a null shift is 0.
+/// to = scale from + shift.
 template <class T>
 void put_scaled(ThreadPool& pool, const Tensor& to, const Tensor& from, const T* scales, const T* shifts,
                 std::int64_t run, bool adds) {
-  put_runs<T>(pool, to, {&from}, run, adds, [&](std::int64_t n, std::int64_t k) {
-    return [x = image<const T>(from, n), scale = scales[k],
-            shift = shifts == nullptr ? T(0) : shifts[k]](std::int64_t i) { return multiply_add(scale, x[i], shift); };
+  put_runs(pool, to, {&from}, scales, shifts, run, adds, [&](std::int64_t n) {
+    return [x = image<const T>(from, n)](std::int64_t i, T scale, T shift) { return multiply_add(scale, x[i], shift); };
   });
 }
 
@@ -36,8 +47,8 @@ void put_scaled(ThreadPool& pool, const Tensor& to, const Tensor& from, const T*
 template <class T>
 void put_rectified(ThreadPool& pool, const Tensor& to, const Tensor& from, const Tensor& x, const T* scales,
                    std::int64_t run, bool adds) {
-  put_runs<T>(pool, to, {&from, &x}, run, adds, [&](std::int64_t n, std::int64_t k) {
-    return [value = image<const T>(from, n), of = image<const T>(x, n), scale = scales[k]](std::int64_t i) {
+  put_runs<T>(pool, to, {&from, &x}, scales, nullptr, run, adds, [&](std::int64_t n) {
+    return [value = image<const T>(from, n), of = image<const T>(x, n)](std::int64_t i, T scale, T) {
       return of[i] > 0 ? value[i] : scale * value[i];
     };
   });
