@@ -1,5 +1,6 @@
 // Resize: weighted sums of rows and of columns, plane by plane. The gradient has the same weights the other way round.
 
+#include <bit>
 #include <memory>
 #include <vector>
 
@@ -133,28 +134,31 @@ bool fits_two_vectors(const Axis<T>& columns) {
 }
 
 #if defined(__AVX512F__)
-__mmask16 first_lanes(std::int64_t count) {
-  return static_cast<__mmask16>((1U << std::clamp<std::int64_t>(count, 0, lanes)) - 1);
+/// A bit for each of `count` elements, which is above 0, in two vectors.
+std::uint32_t lane_bits(std::int64_t count) {
+  return static_cast<std::uint32_t>((std::uint64_t{1} << std::min<std::int64_t>(count, 2 * lanes)) - 1);
 }
 
-/// Makes a row without gathers: a vector of cells is a permutation of two vectors.
+/// Makes a row without gathers: a vector of cells is a permutation of two vectors. `to` has room for whole vectors if
+/// it is a `buffer`: what is read soon after from a masked store would wait for it.
 template <int taps>
-void resize_row_by_permutes(const Axis<float>& columns, const float* from, float* to, bool adds) {
+void resize_row_by_permutes(const Axis<float>& columns, const float* from, float* to, bool adds, bool buffer) {
   for (std::int64_t i = 0; i < columns.size(); i += lanes) {
     const std::int64_t base = columns.from(i), cells = columns.source - base;
-    const __mmask16 mask = first_lanes(columns.size() - i);
+    const std::uint32_t bits = lane_bits(cells);
+    const auto mask = static_cast<__mmask16>(lane_bits(columns.size() - i));
     const __m512i at = _mm512_sub_epi32(_mm512_maskz_loadu_epi32(mask, columns.first.data() + i),
                                         _mm512_set1_epi32(static_cast<int>(base)));
-    const __m512 low = _mm512_maskz_loadu_ps(first_lanes(cells), from + base);
+    const __m512 low = _mm512_maskz_loadu_ps(static_cast<__mmask16>(bits), from + base);
     const __m512 high =
-        _mm512_maskz_loadu_ps(first_lanes(cells - lanes), from + std::min(base + lanes, columns.source));
+        _mm512_maskz_loadu_ps(static_cast<__mmask16>(bits >> lanes), from + std::min(base + lanes, columns.source));
     __m512 sum = adds ? _mm512_maskz_loadu_ps(mask, to + i) : _mm512_setzero_ps();
     for (int k = 0; k < taps; ++k) {
       const __m512 weights = _mm512_maskz_loadu_ps(mask, columns.weights.data() + k * columns.size() + i);
       sum =
           _mm512_fmadd_ps(weights, _mm512_permutex2var_ps(low, _mm512_add_epi32(at, _mm512_set1_epi32(k)), high), sum);
     }
-    _mm512_mask_storeu_ps(to + i, mask, sum);
+    _mm512_mask_storeu_ps(to + i, buffer ? __mmask16{0xffff} : mask, sum);
   }
 }
 #endif
@@ -162,11 +166,11 @@ void resize_row_by_permutes(const Axis<float>& columns, const float* from, float
 /// Makes a row of another length.
 template <class T>
 void resize_row(const Axis<T>& columns, const Repeats& its, [[maybe_unused]] bool by_permutes, const T* from, T* to,
-                bool adds) {
+                bool adds, [[maybe_unused]] bool buffer) {
   with_taps(columns.taps, [&](auto known) {
 #if defined(__AVX512F__)
     if constexpr (known > 0 && std::is_same_v<T, float>)
-      if (by_permutes) return resize_row_by_permutes<known>(columns, from, to, adds);
+      if (by_permutes) return resize_row_by_permutes<known>(columns, from, to, adds, buffer);
 #endif
     const std::int64_t taps = known > 0 ? known : columns.taps;
     const auto make = [&](std::int64_t begin, std::int64_t end) {
@@ -194,7 +198,8 @@ void resize_row(const Axis<T>& columns, const Repeats& its, [[maybe_unused]] boo
 
 /// Makes row i as the weighted sum of rows: row(k) is the k-th.
 template <class T, class Row>
-void sum_rows(const Axis<T>& its, std::int64_t i, const Row& row, T* to, std::int64_t count, bool adds) {
+void sum_rows(const Axis<T>& its, std::int64_t i, const Row& row, T* to, std::int64_t count, bool adds,
+              [[maybe_unused]] bool buffer) {
   with_taps(its.taps, [&](auto known) {
     if constexpr (known > 0) {
       const T* rows[known];
@@ -203,6 +208,18 @@ void sum_rows(const Axis<T>& its, std::int64_t i, const Row& row, T* to, std::in
         rows[k] = row(k);
         weights[k] = its.weight(i, k);
       }
+#if defined(__AVX512F__)
+      if (std::is_same_v<T, float> && count < 4 * lanes) {
+        for (std::int64_t j = 0; j < count; j += lanes) {
+          const auto mask = static_cast<__mmask16>(lane_bits(count - j));
+          __m512 sum = adds ? _mm512_maskz_loadu_ps(mask, to + j) : _mm512_setzero_ps();
+          for (int k = 0; k < known; ++k)
+            sum = _mm512_fmadd_ps(_mm512_set1_ps(weights[k]), _mm512_maskz_loadu_ps(mask, rows[k] + j), sum);
+          _mm512_mask_storeu_ps(to + j, buffer ? __mmask16{0xffff} : mask, sum);
+        }
+        return;
+      }
+#endif
       LAMINA_INDEPENDENT
       for (std::int64_t j = 0; j < count; ++j) {
         T sum = adds ? to[j] : T(0);
@@ -224,20 +241,27 @@ template <class T>
 struct Plane {
   Axis<T> rows, columns;
   Repeats repeats = columns.source < columns.size() ? repeats_of(columns, 2, 1) : repeats_of(columns, 1, 2);
-  bool by_permutes = repeats.count == 0 && fits_two_vectors(columns);
+  bool by_permutes = (repeats.count == 0 || columns.size() < 2 * lanes) && fits_two_vectors(columns);
 
   /// Whether columns are made before rows are summed. The order is the one that makes columns of fewer rows.
   bool columns_first() const { return rows.source <= rows.size(); }
 
   /// Elements of the buffer of a thread: rows on their way, and those for non-temporal stores.
   std::int64_t buffered() const {
-    return lines(columns_first() ? rows.taps * columns.size() : columns.source) + stored();
+    return (columns_first() ? kept_rows() * lines(columns.size()) : lines(columns.source)) + stored();
+  }
+  /// Rows in the buffer: at least those of a sum, and a power of two, so that no row costs a division.
+  std::int64_t kept_rows() const {
+    return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(rows.taps)));
   }
   std::int64_t stored() const { return lines(std::max<std::int64_t>(1024, columns.size())); }
   static std::int64_t lines(std::int64_t count) { return round_up(count, line_bytes / std::int64_t{sizeof(T)}); }
 
   void make(const T* from, T* to, T* buffer, bool adds, bool non_temporal) const {
     const std::int64_t width = columns.source, size = columns.size(), taps = rows.taps;
+    const auto kept_row = [buffer, last = kept_rows() - 1, apart = lines(size)](std::int64_t row) {
+      return buffer + (row & last) * apart;
+    };
     T* const stored_rows = buffer + buffered() - stored();
     std::int64_t made = 0;  // rows of the source below it are in the buffer, as far as they are still needed
     for (std::int64_t i = 0, kept = 0; i < rows.size(); ++i) {
@@ -245,13 +269,13 @@ struct Plane {
       T* const row = non_temporal ? stored_rows + kept : to + i * size;
       if (columns_first()) {
         for (made = std::max(made, first); made < first + taps; ++made)
-          resize_row(columns, repeats, by_permutes, from + made * width, buffer + made % taps * size, false);
+          resize_row(columns, repeats, by_permutes, from + made * width, kept_row(made), false, true);
         sum_rows(
-            rows, i, [&](std::int64_t k) { return buffer + (first + k) % taps * size; }, row, size, adds);
+            rows, i, [&](std::int64_t k) { return kept_row(first + k); }, row, size, adds, false);
       } else {
         sum_rows(
-            rows, i, [&](std::int64_t k) { return from + (first + k) * width; }, buffer, width, false);
-        resize_row(columns, repeats, by_permutes, buffer, row, adds);
+            rows, i, [&](std::int64_t k) { return from + (first + k) * width; }, buffer, width, false, true);
+        resize_row(columns, repeats, by_permutes, buffer, row, adds, false);
       }
       kept += size;
       if (!non_temporal || (kept + size <= stored() && i + 1 < rows.size())) continue;
