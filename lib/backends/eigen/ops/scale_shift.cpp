@@ -15,22 +15,16 @@ void put_runs(ThreadPool& pool, const Tensor& to, std::initializer_list<const Te
   split_images(pool, to.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
     Output<T> y(to, adds, reads, run > 1 ? run : last - first);
     const auto value = of(n);
-    const auto put = [&](std::int64_t at, std::int64_t end, const auto& scale, const auto& shift) {
-      write_each(y, n * to.pitch + at, end - at, adds,
-                 [=](std::int64_t i) { return value(at + i, scale(at + i), shift(at + i)); });
-    };
-    const auto none = [](std::int64_t) { return T(0); };
-    if (run == 1) {
-      const auto scale = [scales](std::int64_t i) { return scales[i]; };
-      if (shifts == nullptr) return put(first, last, scale, none);
-      return put(first, last, scale, [shifts](std::int64_t i) { return shifts[i]; });
-    }
-    for (std::int64_t at = first, end = 0; at < last; at = end) {
-      end = std::min(last, (at / run + 1) * run);
-      const T shift = shifts == nullptr ? T(0) : shifts[at / run];
-      put(
-          at, end, [scale = scales[at / run]](std::int64_t) { return scale; }, [shift](std::int64_t) { return shift; });
-    }
+    with_flag(run == 1, [&](auto own) {
+      for (std::int64_t at = first, end = 0; at < last; at = end) {
+        end = own ? last : std::min(last, (at / run + 1) * run);
+        const T scale = scales[at / run], shift = shifts == nullptr ? T(0) : shifts[at / run];
+        write_each(y, n * to.pitch + at, end - at, adds, [=](std::int64_t i) {
+          if (!own) return value(at + i, scale, shift);
+          return value(at + i, scales[at + i], shifts == nullptr ? T(0) : shifts[at + i]);
+        });
+      }
+    });
   });
 }
 
