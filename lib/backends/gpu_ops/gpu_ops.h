@@ -22,11 +22,11 @@ struct Launcher {
   std::function<Stream()> stream;
   std::string backend;
 
-  /// Calls work(stream), which launches. Throws DeviceError for a launch that failed.
-  template <class Work>
-  void launch(Work&& work) const {
+  /// Calls work(stream, args...), which launches. Throws DeviceError for a launch that failed.
+  template <class Work, class... Arguments>
+  void launch(const Work& work, const Arguments&... args) const {
     try {
-      work(stream());
+      work(stream(), args...);
     } catch (const LaunchError& error) {
       throw DeviceError(backend + ": " + error.what());
     }
@@ -50,12 +50,10 @@ decltype(auto) with_storage(const std::string& backend, DType dtype, Function&& 
   return with_type(backend, dtype, std::forward<Function>(function));
 }
 
-/// The function of a step that launches kernels by function(stream, args). It keeps a reference to `on`.
+/// The function of a step that launches kernels by function(stream, args...). It keeps a reference to `on`.
 template <class Function>
 auto launching(const Launcher& on, Function function) {
-  return [&on, function = std::move(function)](const Args& args) {
-    on.launch([&](Stream stream) { function(stream, args); });
-  };
+  return [&on, function = std::move(function)](const auto&... args) { on.launch(function, args...); };
 }
 
 /// Backward of an op with one gradient: calls function(stream, args, dx, whether dx is added to) if dx is wanted.

@@ -13,22 +13,18 @@ Lowered lower(const ConvTranspose&, const Spec& spec, const Choice& choice, Mach
   return with_type(machine.backend, spec.y.dtype, [&]<class T>() {
     return lower_transposed(
         spec, choice,
-        {.add_bias =
-             [&machine](const Args& args) {
-               machine.launch(
-                   [&](Stream stream) { add_bias(stream, args.w[1].as<const T>(), view<T>(args.y), false); });
-             },
-         .bias_gradient =
-             [&machine, adds = spec.adds_dw](const Args& args) {
-               machine.launch([&](Stream stream) {
-                 bias_gradient(stream, Masked<T>{view<const T>(args.dy), {}}, args.dw[1].as<T>(), adds, args.workspace);
-               });
-             },
+        {.add_bias = launching(machine,
+                               [](Stream stream, const Args& args) {
+                                 add_bias(stream, args.w[1].as<const T>(), view<T>(args.y), false);
+                               }),
+         .bias_gradient = launching(
+             machine,
+             [adds = spec.adds_dw](Stream stream, const Args& args) {
+               bias_gradient(stream, Masked<T>{view<const T>(args.dy), {}}, args.dw[1].as<T>(), adds, args.workspace);
+             }),
          .bias_gradient_bytes = bias_gradient_bytes(y.c, y.n * y.plane()),
-         .add =
-             [&machine](const Tensor& to, const Tensor& from) {
-               machine.launch([&](Stream stream) { copy(stream, view<const T>(from), view<T>(to), true); });
-             }},
+         .add = launching(machine, [](Stream stream, const Tensor& to,
+                                      const Tensor& from) { copy(stream, view<const T>(from), view<T>(to), true); })},
         lower_mirrored);
   });
 }

@@ -182,4 +182,8 @@ Lowered lower(const Reduce& op, const Spec& spec, const Choice&, const Context& 
   return unit;
 }
 
+Lowered lower(const GlobalAveragePool&, const Spec& spec, const Choice& choice, const Context& context) {
+  return lower(Reduce{.by = ReduceBy::mean, .rows = true, .columns = true}, spec, choice, context);
+}
+
 }  // namespace lamina::eigen
