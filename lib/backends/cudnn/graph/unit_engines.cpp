@@ -74,7 +74,7 @@ class EngineKernel final : public Kernel {
 bool is_engine(const std::string& name) { return name.starts_with(engine_prefix); }
 bool is_fused(const Spec& spec, Pass pass) { return pass == Pass::backward_data && spec.masks_dx; }
 
-/// The engine that a name gives by its knobs.
+/// The engine that a name describes by its number and knobs.
 CudnnEngine parsed(const std::string& name) {
   const auto wrong = [&](const std::string& why) {
     return UsageError("cudnn-graph: '" + name + "' names no engine: " + why);
@@ -102,7 +102,8 @@ CudnnEngine parsed(const std::string& name) {
   return engine;
 }
 
-/// Why the math of a choice excludes an engine, or empty. An engine that rounds to 16 bits is neither strict nor TF32.
+/// Why the math of a choice excludes an engine, or empty.
+/// An engine that rounds to 16 bits is neither strict nor TF32.
 std::string math_refusal(const CudnnEngine& engine, DType values, Math math) {
   if (engine.has("reduced_precision_reduction")) return "rounds sums to a shorter type";
   if (values != DType::f32) return {};
@@ -221,7 +222,7 @@ std::vector<Alternative> UnitEngines::of_one_graph(const Spec& spec, Pass pass, 
       next.reason += (&note == &engine.notes.front() ? ", with the notes " : ", ") + note;
     if (const std::string reason = math_refusal(engine, spec.y.dtype, choice.math); !reason.empty())
       next.refusal = name + ": " + reason;
-    else if ((fused && engine.fallback) || ++by_rule > most_proposals)  // the plain graph has faster ones
+    else if ((fused && engine.fallback) || ++by_rule > most_proposals)  // the plain graph has faster engines
       next.place = by_name_only;
     TakenEngine taken{name, nullptr, !engine.has("nondeterministic"),
                       spec.y.dtype == DType::f32 && engine.has("tensor_core") ? Math::tf32 : Math::strict};

@@ -1,4 +1,4 @@
-// y[c] = x[c] (k + alpha/size * sum of x^2 over a window of channels)^-beta. The library divides alpha by size as well.
+// y[c] = x[c] (k + alpha/size * sum of x^2 over a window of channels)^-beta. The library divides alpha by size, too.
 
 #include "lib/backends/cudnn/library/common.h"
 

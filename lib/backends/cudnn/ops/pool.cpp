@@ -1,5 +1,5 @@
-// Pooling by the library. Windows that reach beyond the padding, which it may lack, run on a padded copy or are
-// refused.
+// Pooling by the library. Some of its versions refuse windows that reach beyond the padding. These windows then run on
+// a padded copy of x, or are refused.
 
 #include <limits>
 #include <optional>
