@@ -95,7 +95,7 @@ class WeightGradientProduct {
 
   struct Operands {
     Source<T> x;
-    Source<T> dy;  // its mask is honoured
+    Source<T> dy;  // read through its mask
     T* dw;         // null: not wanted
     T* db;         // null: not wanted
     bool add;
@@ -342,7 +342,7 @@ class WeightGradientProduct {
   const MicroKernels<T>* kernels_;
   PositionBlocks blocks_;
   bool swapped_;                  // whether the rows are dy and the panels x
-  Columns left_, right_columns_;  // right_columns_: those of x; read if the sides are swapped
+  Columns left_, right_columns_;  // right_columns_: the columns of x, which are read if the sides are swapped
   std::int64_t right_;            // channels of the transposed side, in one group
   int groups_;
   std::int64_t block_right_, staged_channels_;
