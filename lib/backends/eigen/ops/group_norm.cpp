@@ -8,7 +8,7 @@ namespace lamina::eigen {
 namespace batch_norm {
 namespace {
 
-/// Calls work(i, group) for every group: its number, image by image, and its planes.
+/// Calls work(i, group) for every group: i is its number, counted image by image, and `group` is its planes.
 template <class Work>
 void split_groups(ThreadPool& pool, const Shape& shape, int groups, Work&& work) {
   const std::int64_t channels = shape.c / groups;
