@@ -89,8 +89,7 @@ Lowered binary_unit(const Spec&);
 /// The unit of a Reorder. A Reorder that only regroups axes may work in place.
 Lowered reorder_unit(const Spec&, const std::vector<CopyAxis>&);
 
-/// The Add and the ReLU that follow a batch norm.
-/// Other functions need no flag: their gradient reads x.
+/// The Add and the ReLU that follow a batch norm. Other functions need no flag: their gradient reads x.
 struct NormTail {
   bool add = false, relu = false;
 };

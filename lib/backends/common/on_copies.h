@@ -23,8 +23,7 @@ class MixedPrecisionLowering {
   virtual bool takes_halves(const Spec&) const = 0;
   /// Whether kernels of the backend take the unit in nhwc. If not, the unit is computed on copies in nchw.
   virtual bool takes_nhwc(const Spec&) const { return true; }
-  /// Lowers a unit whose types and layout the kernels take.
-  /// Error bounds leave out the rounding to halves.
+  /// Lowers a unit whose types and layout the kernels take. Error bounds leave out the rounding to halves.
   virtual Lowered lower(const Spec&, const Choice&) = 0;
   /// Copies between tensors of one shape and any pitches, on the device's queue: halves to f32, or f32 to halves.
   /// Rounds to nearest, ties to even; keeps infinities and NaNs. If the backend does not take nhwc, the layouts may

@@ -1,7 +1,6 @@
 #pragma once
-// The backend "cudnn": cuDNN computes the ops that it has, cuBLAS or our kernels the others; f64, f32, f16 and
-// bf16, nchw and, in most ops, nhwc. The backend "cudnn-graph": the same, but it prefers engines of cuDNN's
-// graphs.
+// The backend "cudnn": cuDNN computes the ops that it has, cuBLAS or our kernels the others; f64, f32, f16 and bf16,
+// nchw and, in most ops, nhwc. The backend "cudnn-graph": the same, but it prefers engines of cuDNN's graphs.
 
 #include <memory>
 #include <string>

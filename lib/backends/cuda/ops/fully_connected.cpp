@@ -26,9 +26,8 @@ struct Matrix {
 
 int features_of(const ConvUnit& c) { return static_cast<int>(c.x.image()); }
 
-/// The product of one pass: y = x w^T, dx = dy w or dw = dy^T x. x is images x features, w is outputs
-/// x features. Transposed if there are fewer rows than columns: our product is faster with few
-/// columns.
+/// The product of one pass: y = x w^T, dx = dy w or dw = dy^T x. x is images x features, w is outputs x features.
+/// Transposed if there are fewer rows than columns: our product is faster with few columns.
 template <class T>
 GemmProblem<T> product_of(const ConvUnit& c, Pass pass, const Matrix<const T>& a, const Matrix<const T>& b,
                           const Matrix<T>& to) {

@@ -37,8 +37,7 @@ int asked_math(const std::string& unit, const Api& api, DType dtype, Math math) 
   return has_fma ? math_type::fma : math_type::standard;
 }
 
-/// Why the math of an answer is refused; empty: it is not.
-/// Tensor cores multiply f64 and halves in full precision.
+/// Why the math of an answer is refused; empty: it is not. Tensor cores multiply f64 and halves in full precision.
 std::string math_refusal(DType dtype, Math asked, int answered) {
   if (answered == math_type::allow_conversion) return "would round to 16 bits";
   if (dtype != DType::f32) return {};

@@ -82,8 +82,7 @@ class Target {
   HandleObject* handle() const { return handle_; }  ///< null if the device is absent
   /// The device's properties that a plan depends on. Empty for a handle's device before 9.8, which does not tell them.
   const std::string& properties() const { return properties_; }
-  /// Tells a descriptor the device, if its kind has an attribute for it.
-  /// A plan without a device makes cuDNN crash.
+  /// Tells a descriptor the device, if its kind has an attribute for it. cuDNN crashes on a plan without a device.
   void tell(Descriptor& to, Kind) const;
 
  private:

@@ -102,8 +102,7 @@ CudnnEngine parsed(const std::string& name) {
   return engine;
 }
 
-/// Why the math of a choice excludes an engine, or empty.
-/// An engine that rounds to 16 bits is neither strict nor TF32.
+/// Why the math of a choice excludes an engine, or empty. An engine that rounds to 16 bits is neither strict nor TF32.
 std::string math_refusal(const CudnnEngine& engine, DType values, Math math) {
   if (engine.has("reduced_precision_reduction")) return "rounds sums to a shorter type";
   if (values != DType::f32) return {};

@@ -58,8 +58,7 @@ class Session {
 /// so each needs a separate process.
 class Claim {
  public:
-  /// Opens nothing. Throws LoadError if a claim on another directory exists, or if process_library() opened another
-  /// cuDNN.
+  /// Opens nothing. Throws LoadError for a claim on another directory, or if process_library() opened another cuDNN.
   explicit Claim(const std::string& directory);
   ~Claim();
   Claim(const Claim&) = delete;
