@@ -33,8 +33,8 @@ namespace {
 
 std::size_t copy_bytes(const Shape& shape, DType dtype) { return aligned(dense_bytes(shape, dtype)); }
 
-/// Whether backward computes y again, in f32. It compares y with bounds, and a rounded y may lie on the other side of a
-/// bound. If x and the bounds of a clip are halves, its y is a half too and was never rounded. A sum is no half.
+/// Whether backward computes y again in f32: it compares y with bounds, and a rounded y may lie on the other side. A
+/// clip of a half with bounds that are halves gives a half, so its y is not rounded. A clip of a sum is rounded.
 bool makes_y_again(const Spec& spec) {
   if (spec.mode == Mode::inference) return false;
   const bool sum = std::holds_alternative<Add>(spec.op) && !spec.tail.empty();
@@ -53,7 +53,7 @@ struct MemoryAccess {
   std::vector<bool> reads_x, reads_dx, writes_dx;
   std::size_t reads_w = 0;  ///< number of parameters that are read: the first reads_w
   bool reads_y = false, writes_y = false, makes_y = false, reads_dy = false;
-  int y_in_x = -1, dx_in_dy = -1;  ///< the x whose copy y overwrites, the dx that overwrites dy's copy; -1: no
+  int y_in_x = -1, dx_in_dy = -1;  ///< x whose copy y overwrites, dx that overwrites dy's copy; -1: none
 
   MemoryAccess(const Spec& spec, const Lowered& lowered, const Lowered::Step& step, const ComputeType& form)
       : reads_x(spec.x.size()), reads_dx(spec.x.size()), writes_dx(spec.x.size()) {

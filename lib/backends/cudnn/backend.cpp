@@ -41,10 +41,10 @@ bool is_own_with_pitch(const Op& op) {
       op);
 }
 
-/// Whether, in the backend cudnn, `next` may follow a convolution and the first `count` ops of its tail. In training
-/// that is a ReLU; in inference a batch norm (folded into filter and bias), an Add, and a ReLU or another function. All
-/// but the batch norm need a bias and a type other than f64. In f32 the library may compute convolution, bias, Add and
-/// ReLU in one call. On halves our kernel adds the bias and applies the ReLU.
+/// Whether `next` may follow a convolution and the first `count` ops of its tail, in the backend cudnn. In training
+/// only a ReLU may follow; in inference a batch norm (folded into filter and bias), an Add, and a function. All but the
+/// batch norm need a bias and a type other than f64. In f32 the library may compute convolution, bias, Add and ReLU in
+/// one call. On halves our kernel adds the bias and applies the ReLU.
 bool joins(const Spec& spec, std::size_t count, const Op& next) {
   const auto* const conv = std::get_if<Conv>(&spec.op);
   if (conv == nullptr) return false;
@@ -158,7 +158,7 @@ class CudnnBackend final : public Backend {
     }
     text += ", " + session_.describe_blas() + math_environment();
     if (engines_) text += ", " + engines_->describe();
-    if (!api.unopened.empty()) text += ", without what did not open: " + api.unopened;
+    if (!api.unopened.empty()) text += ", parts that did not open: " + api.unopened;
     return text;
   }
 
@@ -225,7 +225,7 @@ class CudnnBackend final : public Backend {
  private:
   std::string name_;
   mutable Session session_;
-  std::unique_ptr<graph::UnitEngines> engines_;  // null in cudnn; its plans are destroyed before the session
+  std::unique_ptr<graph::UnitEngines> engines_;  // null in cudnn; destroyed, with its plans, before the session
   CudnnMixedPrecision halves_{session_};
 };
 

@@ -41,7 +41,7 @@ void check_names(const Spec& spec, const Choice& choice, const MixedPrecisionLow
                        "image and never written as a matrix; name it im2col_gemm");
 }
 
-/// Returns the options, or throws if their device is not the host: before a thread or a device is made.
+/// Returns the options. Throws UsageError if their device is not the host, before a thread or a device is made.
 const BackendOptions& on_the_host(const BackendOptions& options) {
   if (options.device != 0)
     throw UsageError("eigen: no device " + std::to_string(options.device) + "; device 0, the host, is the only one");

@@ -132,12 +132,12 @@ Lowered lower(const Dropout&, const Spec&, const Launcher&);
 /// Whether kernels of this op take elements() in any order, so that nhwc without gaps needs no copies.
 inline bool takes_any_order(const Op& op) { return holds<Relu, Pointwise, Add>(op); }
 
-/// Whether kernels of this op, which lower() above takes, read and write halves directly.
+/// Whether this is an op of gpu_ops/ whose kernels read and write halves directly.
 inline bool gpu_op_takes_halves(const Op& op) {
   return holds<Relu, Pointwise, Resize, Reorder, Reduce, Concat, Slice, GroupNorm, LayerNorm, Dropout>(op);
 }
 
-/// Lowers a unit whose op a lower() above takes. Throws Unsupported for any other op.
+/// Lowers a unit whose op is one of gpu_ops/. Throws Unsupported for any other op.
 Lowered lower_gpu_op(const Spec&, const Launcher&);
 
 /// Largest number of elements in all widened values of a chunk: 16 MiB of f32, a part of a large GPU's L2 cache. The

@@ -115,7 +115,7 @@ struct Rows {
     problem.set_math(own_math);
     if (const Status status = problem.workspace(taken.number, taken.workspace_bytes); status != ok) {
       if (!refused(problem.api(), status))
-        check(problem.api(), status, "the question for its workspace", __FILE__, __LINE__);
+        check(problem.api(), status, "the query for its workspace", __FILE__, __LINE__);
       Lowered::Step none;
       none.reason = taken.name + ": " + text(problem.api(), status);
       return none;

@@ -45,7 +45,7 @@ class ConvProblem {
   ConvolutionObject* convolution() const { return convolution_.get(); }
 
   void set_math(int math);
-  std::vector<AlgorithmResult> ask() const;  ///< in the library's order, best first; a refused one is not ok
+  std::vector<AlgorithmResult> ask() const;  ///< in the library's order, best first; `status` shows a refusal
   Status workspace(int algorithm, std::size_t& bytes) const;
 
  private:

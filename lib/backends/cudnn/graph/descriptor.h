@@ -71,7 +71,7 @@ class Descriptor : Owned<void, &Api::BackendCreateDescriptor, &Api::BackendDestr
   std::int64_t read(Attribute, Type, std::int64_t room, void* elements) const;
 };
 
-/// A library and a device, by its handle or its properties.
+/// A library and a device. The device is given by its handle or by its properties.
 class Target {
  public:
   /// Throws UsageError if the library rejects the text, LoadError if it is too old or lacks a part to read the text.
@@ -92,7 +92,7 @@ class Target {
   std::string properties_;
 };
 
-/// Makes and finalizes the descriptors of the parts in a part, then its own.
+/// Makes and finalizes the descriptor of a part, after the descriptors of the parts in it.
 Descriptor make(const Target&, const Part&);
 
 /// Throws LoadError for a cuDNN that is too old for an absent device. Questions about such a device need 9.8, plans for

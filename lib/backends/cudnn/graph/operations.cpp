@@ -230,7 +230,7 @@ PartRef graph_of(const MaxPool& op, const Spec& spec, Pass pass) {
 
 PartRef graph_of(const AveragePool& op, const Spec& spec, Pass pass) {
   if (op.count_padding && op.rounding == Rounding::up)
-    refuse(spec.op, "no graph counts padding without the cells beyond it");
+    refuse(spec.op, "no graph counts padding but not the cells beyond it");
   return pool_graph(spec, pass, op.window, op.stride, op.pad,
                     op.count_padding ? resample_average_all : resample_average);
 }

@@ -36,9 +36,9 @@ enum TensorId : std::int64_t {
   first_virtual = 100
 };
 
-/// The graph of a unit's pass. The tail's ReLU has masked the dy that it reads, except for a batch norm with
-/// masks_norm(), whose graph masks dy. Throws UsageError for a pass that cudnn_graphs() does not list, Unsupported for
-/// a unit that cuDNN has no graph for.
+/// The graph of a unit's pass. The gradients of a convolution or fully connected op, and of a batch norm without
+/// masks_norm(), read a dy that the tail's ReLU has already masked. Throws UsageError for a pass that is not of
+/// cudnn_graphs(), Unsupported for a unit without a graph.
 PartRef operation_graph_of(const Spec&, Pass);
 
 /// Whether the graph of a batch norm's gradients applies the mask of the tail's ReLU: engines do so in nhwc only.

@@ -135,7 +135,7 @@ const void* usual_place(std::int64_t id, const Args& args, void*) {
 
 void UnitEngines::complain(Lowered::Step& step) {
   if (!complaint_ || complaint_->empty()) return;
-  step.reason += "; " + *complaint_ + "; it is made anew, as others may be";
+  step.reason += "; " + *complaint_ + "; it is made anew, and others may be, too";
   complaint_->clear();
 }
 

@@ -12,7 +12,7 @@ namespace lamina::cudnn {
 
 enum class Meaning : std::uint8_t { bad_parameter, not_supported, no_memory, other };
 
-/// The meaning by the major version of the library.
+/// The meaning of a status in the library's major version.
 Meaning meaning(const Api&, Status);
 
 /// "CUDNN_STATUS_BAD_PARAM (2000)".

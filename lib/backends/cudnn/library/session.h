@@ -37,8 +37,8 @@ class Session {
   /// The handle, on the device's stream. Throws LoadError (also for a mixture of directories) and DeviceError.
   HandleObject* handle();
 
-  /// Call it after each library call of this kind. Checks that all mapped parts of the library are of one directory,
-  /// until one such check has succeeded. Throws LoadError if they are of two.
+  /// Call it after each library call of this kind. Until a check of this kind has succeeded, checks that all mapped
+  /// parts of the library are of one directory. Throws LoadError if they are of two.
   void check_parts(Use);
 
   Machine& machine() { return *machine_; }

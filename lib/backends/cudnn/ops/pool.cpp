@@ -45,7 +45,7 @@ class Pooling : Ends {
     padded.w = covered(padded.w, spec.y.shape.w, w.window.w, w.stride.w, w.pad.w);
     if (padded == spec.x[0].shape) return;
     if (mode == pooling_mode::average_with_padding)
-      refuse(op, "a window reaches beyond the padding, and the library would count those cells too");
+      refuse(op, "a window reaches beyond the padding, and the library would count cells there");
     if (!looks_for_maxima(mode)) return;
     const Layout layout = spec.x[0].layout;
     TensorDescriptor whole = describe(api, padded, dtype, layout, dense_pitch(padded, layout));

@@ -9,7 +9,7 @@
 // offsets of ours. The persist_ algorithms take no descriptor with one bias, so there are two: the op's, and a second
 // one beside the recurrent weights. The second is zero, except for m of a GRU: there it is the op's fourth bias.
 //
-// Only a run shows whether the library has persist_small_h for a device and these sizes. If no algorithm is named,
+// Only a run shows whether the library has persist_small_h for this device and these sizes. If no algorithm is named,
 // lowering tries persist_small_h on memory of its own, and takes standard if the library refuses.
 
 #include <array>
@@ -63,7 +63,7 @@ void check(const Recurrent& op, const Spec& spec, const Choice& choice, Session&
   if (session.api().major() < 9)
     refuse(op, "cuDNN " + session.api().number() +
                    " reads the lengths of sequences from the device's memory; give 9.0 or later");
-  if (!session.has_device()) refuse(op, "the library answers the sizes of its memory for a device only");
+  if (!session.has_device()) refuse(op, "the library tells the sizes of its memory only for a device");
 }
 
 /// A unit without its addresses.
@@ -259,7 +259,7 @@ class Sequence : Calls {
   }
   char* place_of(const void* weights, std::size_t parameter, int gate) const {
     void *matrix = nullptr, *bias = nullptr;
-    // The library counts products with x, then with h. The fourth bias of a GRU, that of m, is beside the last product.
+    // cuDNN numbers products with x first, then with h. The fourth bias of a GRU, m, is beside the last product.
     const int beside = gate == op_.matrices() ? gate + 2 : gate;
     LAMINA_CUDNN(api, GetRNNWeightParams, session.handle(), rnn_.get(), 0, weight_bytes_, weights,
                  parameter == 1 ? gate + op_.matrices() : beside, of_matrix_.get(), &matrix, of_bias_.get(), &bias);

@@ -27,8 +27,8 @@ constexpr const char* bf16_gemm_name = "bf16_gemm";
 constexpr const char* depthwise_name = "depthwise";
 constexpr const char* winograd_name(int tile) { return tile == 2 ? "winograd_2x2" : "winograd_4x4"; }
 
-/// The step of a pass by one algorithm. For Winograd, `tile` is 2 or 4: tiles of 2x2 or 4x4. Its forward pass in
-/// inference, if it has few tiles, reads filters that winograd_prepare() has transformed. Its values may be bf16.
+/// The step of a pass by one algorithm. Winograd has tiles of 2x2 or 4x4: `tile` is 2 or 4. In inference, its forward
+/// pass over few tiles reads filters that winograd_prepare() has transformed. Its values may be in bf16.
 Lowered::Step direct_step(const ConvUnit&, Pass, const Choice&, const Context&);
 Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, const Choice&, const Context&);
 Lowered::Step im2col_eigen_step(const ConvUnit&, Pass, const Choice&, const Context&);

@@ -13,7 +13,7 @@ namespace lamina::eigen {
 
 /// How the positions that a sum runs over are divided: among threads, and into the blocks of a product.
 struct PositionBlocks {
-  std::int64_t count, grid;  ///< positions of all images, and of one
+  std::int64_t count, grid;  ///< positions of all images, and of one image
   bool in_place;             ///< whether rows are not copied: a block then has whole images, or is within one image
   Partition partition;       ///< its `columns` are parts of the positions
   std::int64_t depth = 0;    ///< most positions of a block

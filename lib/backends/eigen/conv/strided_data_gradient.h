@@ -33,7 +33,7 @@ void gather_taps(T* to, const T* from, std::int64_t from_filter, std::int64_t fr
   }
 }
 
-/// The same for filters_at_once filters that are side by side in each place, by vectors.
+/// The same, vectorised, for filters_at_once filters that are side by side in each place.
 template <int Taps, class T>
 void interleave_taps(T* to, const T* from, std::span<const int> taps) {
   const T* rows[Taps];

@@ -43,7 +43,7 @@ class TapBands {
       reach_h = (std::ranges::max(g.taps, {}, &Tap::dh).dh - first_h) / g.step.h;
       reach_w = (std::ranges::max(g.taps, {}, &Tap::dw).dw - first_w) / g.step.w;
     }
-    std::map<std::pair<int, int>, std::int64_t> residues;  // residues modulo the step that taps read, and places
+    std::map<std::pair<int, int>, std::int64_t> residues;  // residues (modulo the step) that taps read; places
     for (const Tap& tap : g.taps) residues.try_emplace({(tap.dh - first_h) % g.step.h, (tap.dw - first_w) % g.step.w});
     std::int64_t places = 0;
     for (auto& [residue, place] : residues) place = places++;

@@ -201,7 +201,7 @@ class WeightGradientProduct {
     }
   }
 
-  /// Copies of rows of x's channels at these positions, `ld` elements apart, for positions that are not dense in x.
+  /// Copies rows of x's channels at these positions to rows `ld` apart. For positions that are not dense in x.
   T* copy_right(const Share& share, ColumnRange range, std::int64_t first, std::int64_t count, std::int64_t ld,
                 const Buffers& buffers) const {
     const Columns& columns = right_columns_;

@@ -42,8 +42,8 @@ class ColumnProduct {
     workspace_bytes_ = allocated_bytes([&](auto& scratch) { allocate(scratch); });
   }
 
-  /// The most roundings of a term in a sum over `channels` of `taps` terms each: one for the term and each later term
-  /// of its block, and one for each later block.
+  /// The most roundings of a term in a sum over `channels` channels of `taps` terms each: one for the term and each
+  /// later term of its block, and one for each later block.
   static std::int64_t roundings(std::int64_t channels, std::int64_t taps) {
     const Depths depths = divide_depth(channels, taps);
     return depths.block + depths.blocks - 1;
@@ -86,7 +86,7 @@ class ColumnProduct {
       const auto store = [&](OutputTile<T> tile, std::int64_t row, std::int64_t column) {
         place.store(tile, row, column, *kernels_);
       };
-      // Weights are prefetched, as with many taps they exceed the L2 cache. It is often small where vectors are narrow.
+      // Weights of many taps exceed the L2 cache, which is often small where vectors are narrow: `a` is prefetched.
       Block<T> block{
           .kernels = kernels_,
           .rows = rows.last - rows.first,
@@ -133,7 +133,7 @@ class ColumnProduct {
   static constexpr std::int64_t in_place_bytes = 256 * 1024;     // a block read in place; the next one is prefetched
   static constexpr std::int64_t page_bytes = 4096;
   static constexpr std::int64_t packing_bytes = 16 * 1024;  // copied channels: half of an L1 cache
-  static constexpr std::int64_t planes_ahead = 2;           // planes from the copied to the prefetched one
+  static constexpr std::int64_t planes_ahead = 2;           // planes from the copied to the prefetched plane
 
   /// The blocks of a sum along k. They are about equally deep, and have whole channels unless one channel is too deep.
   struct Depths {
@@ -352,7 +352,7 @@ class ColumnProduct {
       const std::int64_t last_channel = (k + count - 1) / taps + 1;
       columns.stage(range, work.operands.source, channel, last_channel, *kernels_, buffers.staged);
       T* const staged_end = buffers.staged + (last_channel - channel) * size;
-      // Elements after the last segment are packed, and must be numbers.
+      // Packing also reads elements behind the last segment, which must be numbers.
       std::fill(staged_end, staged_end + width, T{0});
       kernels_->pack({.to = buffers.panels + (k - first) * width,
                       .ld = width,

@@ -55,8 +55,8 @@ struct AxisTap {
   int index, offset;
 };
 
-/// By residue of the positions of x modulo the stride: the taps that reach these positions from dy. Only residues below
-/// `extent` that some tap reaches are listed. Position i of a residue reads dy at i + offset.
+/// The taps that reach positions of x from dy, listed by the residue of these positions modulo the stride. Only
+/// residues below `extent` that some tap reaches are listed. Position i of a residue reads dy at i + offset.
 inline std::map<int, std::vector<AxisTap>> taps_of_residues(int extent, int kernel, int stride, int pad, int dilation) {
   std::map<int, std::vector<AxisTap>> taps;
   for (int i = 0; i < kernel; ++i) {
@@ -251,7 +251,7 @@ class Columns {
     return static_cast<std::int64_t>(phases_.size()) * staged_rows(range) * staged_length(lanes);
   }
 
-  /// Offset of the run of row (channel, tap) from the copy's first channel or from the source.
+  /// Offset of the run of row (channel, tap), counted from the first channel of the copy or of the source.
   std::int64_t start(std::int64_t channel, std::int64_t tap, std::int64_t staged_size, std::int64_t staged_rows,
                      int lanes) const {
     if (!staged_) return channel * plane_;

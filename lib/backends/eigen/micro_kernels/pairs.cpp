@@ -47,9 +47,9 @@ struct Pairs {
     sum = (Vector<float>)_mm512_fmadd_ps(a.lower, b.lower, half);
   }
 };
-/// During its life the processor takes denormal numbers for 0, and makes none. A compiler may move arithmetic across
-/// _mm_setcsr, but not loads and stores across the barriers. So arithmetic stays inside if its operands are loaded and
-/// its results stored inside.
+/// While an object exists, the processor takes denormal numbers for 0, and makes none. A compiler may move arithmetic
+/// across _mm_setcsr, but not loads and stores across the barriers. So arithmetic stays inside if its operands are
+/// loaded and its results stored inside.
 class Flushing {
  public:
   Flushing() : before_(_mm_getcsr()) {

@@ -224,7 +224,7 @@ class FullyConnectedProduct {
     }
   }
 
-  /// The bias gradient of these outputs: sums of dy, {outputs, images}, image by image.
+  /// The bias gradient of these outputs: sums of dy, which is {outputs, images}, image by image.
   void sum_bias(const T* dy, IndexRange outputs, T* db) const {
     constexpr std::int64_t together = 8;  // independent sums; a single sum waits for its own additions
     for (std::int64_t k = outputs.first; k < outputs.last; k += together) {

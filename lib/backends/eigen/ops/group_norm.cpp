@@ -35,7 +35,7 @@ void forward_of_groups(ThreadPool& pool, const Args& args, const GroupNorm& op) 
   });
 }
 
-/// Leaves the sums of dy xh and of dy of each plane in the workspace, for the gradients of scale and shift. xh is the
+/// Leaves two sums of each plane in the workspace, of dy xh and of dy, for the gradients of scale and shift. xh is the
 /// normalised x, and g is scale dy.
 template <class T>
 void backward_of_groups(ThreadPool& pool, const Args& args, int groups, bool adds_dx, bool adds_dw) {

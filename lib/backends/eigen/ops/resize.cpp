@@ -1,4 +1,4 @@
-// Resize: weighted sums of rows and of columns, plane by plane. The gradient uses the same weights the other way.
+// Resize: weighted sums of rows and of columns, plane by plane. The gradient uses the same weights in reverse.
 
 #include <memory>
 #include <vector>

@@ -14,8 +14,8 @@
 namespace lamina::eigen {
 
 #if defined(__linux__)
-/// If a pool takes all processors of its caller, workers that have slept for long start on separate processors. A
-/// virtual machine's scheduler takes long idle processors for busy ones, and would start all on the caller's.
+/// If a pool takes all processors of its caller, workers that have slept for long start on separate processors. The
+/// scheduler of a virtual machine takes long idle processors for busy, and would start all workers on the caller's.
 class CpuAffinity {
  public:
   /// Decides once whether these workers and their caller take all of the caller's processors.

@@ -15,7 +15,7 @@
 
 namespace lamina::eigen {
 
-/// The correlation of one group: outputs[k][p][q] = sum over c, r, s of inputs[c][p + r - pad_h][q + s - pad_w] * g.
+/// One group: outputs[k][p][q] = sum over c, r, s of inputs[c][p + r - pad_h][q + s - pad_w] * filters[k][c][r][s].
 struct WinogradExtents {
   int images, groups;
   int inputs, outputs;  ///< channels of a group

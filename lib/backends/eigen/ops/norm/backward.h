@@ -60,7 +60,7 @@ struct Gradient {
     return dy[i];
   }
 
-  /// The address of dz on the chunk: in place, or `room`, to which it is then written.
+  /// The address of dz on the chunk: dy itself, or `room`, to which dz is then written.
   const T* write(std::int64_t count, T* room) const {
     if constexpr (mask == Mask::none || mask == Mask::by_rows) return dy;
     const Gradient dz = *this;

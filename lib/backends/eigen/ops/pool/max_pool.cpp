@@ -21,7 +21,7 @@ auto above(const Values& value, const Values& largest) {
   return ((value > largest) | (value != value)) & (largest == largest);
 }
 
-/// One thread's rows, one for each row of windows: the largest cell of each column, and its place in its window.
+/// One thread's rows, one for each row of windows: the largest cell of each column, and its place in the window.
 template <class T>
 struct Rows {
   T* largest;
