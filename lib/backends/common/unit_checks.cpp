@@ -13,7 +13,7 @@
 namespace lamina {
 
 void check_types(const std::string& backend, const Spec& spec) {
-  if (holds<Input>(spec.op)) throw UsageError(backend + ": the op Input computes nothing and is not lowered");
+  if (holds<Input>(spec.op)) throw UsageError(backend + ": an input computes nothing and is not lowered");
   DType values = spec.y.dtype;
   for (const TensorSpec& x : spec.x)
     if (is_half(x.dtype)) values = x.dtype;
