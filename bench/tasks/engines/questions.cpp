@@ -97,7 +97,7 @@ Json answers(const std::string& directory, const std::string& properties, bool t
         if (enough || (engine.has("runtime_compilation") && ++compiled > 3)) continue;
         const CudnnPlan plan = cudnn.build(query.spec, query.pass, engine, options.backends.plans);
         if (!plan.complaint.empty() && !std::exchange(complained, true))
-          fmt::print(stderr, "{}; it is made anew, as others may be\n", plan.complaint);
+          fmt::print(stderr, "{}; it is made anew, and others may be, too\n", plan.complaint);
         ++plans;
         loaded += plan.from_folder ? 1 : 0;
         if (plan.refused.empty())

@@ -9,7 +9,7 @@
 namespace lamina {
 namespace {
 
-/// Why the limits of a choice exclude an alternative, or empty.
+/// The reason why the limits of a choice exclude an alternative. Empty: they do not.
 std::string excess(const Alternative& alternative, const Lowered::Step& step, const Choice& choice) {
   std::ostringstream text;
   if (alternative.max_error > choice.max_error) {
@@ -29,7 +29,7 @@ std::string excess(const Alternative& alternative, const Lowered::Step& step, co
 
 bool is_by_rule(const Alternative& alternative) { return alternative.place != by_name_only; }
 
-/// The reason why the rule takes an alternative among several. `excluded`: why limits exclude the earlier alternatives.
+/// The reason why the rule takes `taken`. `excluded`: reasons why limits exclude earlier alternatives, or empty.
 std::string reason_of(const Alternative& taken, const std::vector<Alternative>& all, const std::string& excluded) {
   if (!excluded.empty()) return "rule: the first within the limits; " + excluded;
   if (!taken.reason.empty()) return "rule: " + taken.reason;

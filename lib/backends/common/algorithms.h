@@ -1,6 +1,6 @@
 #pragma once
-// Tables of algorithms for convolutions and fully connected ops, and their only chooser. Each op's file has the op's
-// table. The rule takes the first row that can run the pass within the limits of the Choice.
+// Tables of algorithms for convolutions and fully connected ops, and their only chooser. A table is in the file of its
+// op. The rule takes the first row that can run the pass within the limits of the Choice.
 
 #include <algorithm>
 #include <functional>
@@ -24,30 +24,30 @@ struct Prepared {
 /// The place of a row that the rule never takes: only a name or a measurement selects it.
 constexpr int by_name_only = 100;
 
-/// Whether a backend of our own code has a table for the op.
+/// Whether the backends eigen and cuda have a table for the op.
 inline bool has_table(const Op& op) { return holds<Conv, FullyConnected>(op); }
 
-/// Whether kernels of f32 and f64 in nchw read and write the values of a unit directly.
+/// Whether kernels that take only f32 and f64 in nchw can read and write the unit's values directly, without copies.
 bool takes_plain(const Spec&, Pass);
 
-/// A row of a table: one algorithm. The backend's kernels run on `On`, for example on a GPU or a thread pool.
+/// A row of a table: one algorithm. `On` is the type of the GPU or thread pool that runs the backend's kernels.
 template <class On>
 struct Algorithm {
   const char* name;
-  /// Whether its kernels read and write the values of this unit and pass directly. If not, they run on copies, and the
-  /// other functions get the part of the unit that a copy holds.
+  /// Whether the algorithm's kernels read and write the unit's values directly in this pass. If not, they run on
+  /// copies, chunk by chunk, and the functions below get the unit of one chunk.
   bool (*takes)(const Spec&, Pass) = takes_plain;
   /// Why the algorithm cannot run the pass: a sentence that begins with the algorithm's name. Empty: it can.
   std::string (*refusal)(const ConvUnit&, Pass, On&) = [](const ConvUnit&, Pass, On&) { return std::string(); };
   /// Place in the rule: the lowest number comes first, by_name_only last. Rows with equal numbers keep their order.
   int (*place)(const ConvUnit&, Pass, On&);
-  /// Its bound on |computed - exact| over the sum of |terms|.
+  /// Bound on |computed - exact| over the sum of |terms|.
   double (*max_error)(const ConvUnit&, Pass, On&) = [](const ConvUnit&, Pass, On&) { return no_bound; };
   Lowered::Step (*lower)(const ConvUnit&, Pass, const Choice&, On&);
-  Prepared (*prepare)(const ConvUnit&, On&) = nullptr;  ///< null: as AlgorithmTable::prepare
+  Prepared (*prepare)(const ConvUnit&, On&) = nullptr;  ///< null: AlgorithmTable::prepare
 };
 
-/// A table. Its `reason` says why the rule puts the row `first` in front; null: its place is the only reason.
+/// A table. `reason` says why the rule prefers the row `first`; null: the place of that row is the only reason.
 template <class On>
 struct AlgorithmTable {
   std::span<const Algorithm<On>> rows;
@@ -66,9 +66,9 @@ struct Alternative {
   int place = 0;
 };
 
-/// The step of the alternative that the choice names or, without a name, of the rule's first alternative that fits the
-/// choice's limits of error and workspace and its demand for determinism. `unit` starts the messages. Throws UsageError
-/// for an unknown name, Unsupported if the named alternative does not fit, or none of the rule does.
+/// Makes the step of one alternative: the one that the choice names or, without a name, the rule's first one that fits.
+/// It fits if it respects the choice's limits of error and workspace, and is deterministic where the choice demands it.
+/// Throws UsageError for an unknown name, Unsupported if nothing fits. `unit` starts the messages.
 Lowered::Step pick(const std::string& unit, Pass, const Choice&, const std::vector<Alternative>&);
 
 /// One unit and the rows of its op's table.
@@ -124,7 +124,7 @@ class Chooser {
     return found;
   }
 
-  /// The unit, lowered by the rows that the choice takes.
+  /// Lowers the unit. pick() takes the row for each pass.
   Lowered lower(const Choice& choice) const {
     const std::string unit = unit_text(spec_, halves_);
     const Choice left = copies_ ? copies_->left_of(choice) : choice;
@@ -152,7 +152,7 @@ class Chooser {
     return &*std::ranges::find(table_.rows, name, &Algorithm<On>::name);
   }
 
-  /// The part of a unit on copies, without steps.
+  /// The unit of one chunk, without steps.
   Lowered part_unit() const {
     Lowered part = product_flags(copies_->part());
     allow_add_in_place(part, copies_->part());

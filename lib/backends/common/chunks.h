@@ -9,14 +9,14 @@
 
 namespace lamina {
 
-/// The `count` parts in which a unit is computed, of `extent` images each.
+/// A unit is computed in `count` chunks of `extent` images each.
 struct Chunks {
   int count = 1, extent = 0;
 
   explicit Chunks(int images) : extent(images) {}
 
-  /// The fewest equal chunks that have at most `most` elements each; `images` images have `elements`. If `images` is a
-  /// multiple of `grain`, so is the extent of a chunk. The smallest chunk, 1 or `grain` images, may have more elements.
+  /// Makes the fewest equal chunks of at most `most` elements each; all images together have `elements`. If `grain`
+  /// divides `images`, it divides `extent` too. A chunk of the least extent, 1 or `grain`, may have more elements.
   Chunks(int images, std::int64_t elements, std::int64_t most, int grain = 1) : extent(images) {
     const int least = images % grain == 0 ? grain : 1;
     const auto divides = [&] { return images % extent == 0 && extent % least == 0; };
@@ -38,7 +38,7 @@ struct Chunks {
     return tensor;
   }
 
-  /// Consecutive blocks of `bytes`, one for each chunk: the size of all, and the block of chunk k.
+  /// Each chunk has a block of `bytes`, one after the other: the size of all blocks, and the block of chunk k.
   std::size_t all_blocks(std::size_t bytes) const { return static_cast<std::size_t>(count) * aligned(bytes); }
   static void* block(void* all, std::size_t bytes, int k) {
     return all == nullptr ? nullptr : static_cast<std::byte*>(all) + static_cast<std::size_t>(k) * aligned(bytes);

@@ -1,4 +1,4 @@
-// The steps of the mirrored unit, with arguments and passes exchanged.
+// A transposed convolution runs the steps of the mirrored convolution, with arguments and passes exchanged.
 
 #include "conv_transpose.h"
 

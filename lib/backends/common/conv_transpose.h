@@ -1,7 +1,7 @@
 #pragma once
-// A transposed convolution is computed by the mirrored convolution, from y to x with the same weights. Forward is the
-// data gradient of the mirrored convolution, and the data gradient is its forward pass. The gradient of the weights is
-// the same, with values and gradients exchanged.
+// A transposed convolution is computed by the mirrored convolution, which goes from y to x with the same weights.
+// Forward is the data gradient of the mirrored convolution, and the data gradient is its forward pass. Both have the
+// same gradient of the weights, with values and gradients exchanged.
 
 #include <cstddef>
 #include <functional>
@@ -10,14 +10,14 @@
 
 namespace lamina {
 
-/// The mirrored unit, in training and without bias; the pass of the mirrored unit that computes the given pass.
+/// The mirrored unit, in training and without bias, and the pass of it that computes the given pass.
 Spec mirrored(const Spec&);
 Pass mirrored(Pass);
 
-/// The functions of a backend for what the mirrored unit does not compute.
+/// Functions of a backend for the work that the mirrored unit does not do.
 struct TransposedParts {
   std::function<void(const Args&)> add_bias;                      ///< y += bias
-  std::function<void(const Args&)> bias_gradient;                 ///< db, or db += by Spec::adds_dw
+  std::function<void(const Args&)> bias_gradient;                 ///< db = sums of dy, or db += if Spec::adds_dw
   std::size_t bias_gradient_bytes;                                ///< workspace of bias_gradient
   std::function<void(const Tensor& to, const Tensor& from)> add;  ///< to += from
 };

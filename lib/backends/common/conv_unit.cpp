@@ -10,7 +10,7 @@
 namespace lamina {
 namespace {
 
-/// The position of an op in the order of the tail; 0: it may not follow.
+/// The position of an op in the order of the tail. 0: the tail may not have it.
 int rank(const Op& op) {
   if (std::holds_alternative<BatchNorm>(op)) return 1;
   if (std::holds_alternative<Add>(op)) return 2;

@@ -39,13 +39,13 @@ ConvUnit conv_unit(const Spec&);
 /// Number of terms of one sum of a pass.
 double terms(const ConvUnit&, Pass);
 
-/// Whether, in inference, `next` may follow a convolution and the first `count` ops of its tail: each kind at most
-/// once, in the order batch norm, Add, function. Behind an Add the function is a ReLU or a clip: Winograd's algorithm
+/// Whether `next` may follow a convolution and the first `count` ops of its tail in inference. The order is batch norm,
+/// Add, function, each at most once. After an Add the function must be a ReLU or a clip, because the Winograd algorithm
 /// of eigen applies other functions before it adds.
 bool joins_inference(const std::vector<Op>& tail, std::size_t count, const Op& next);
 
-/// Why Winograd's algorithm with tiles of 2 x 2 or 4 x 4 results cannot run a convolution, or empty: "takes stride 1,
-/// not 2x2".
+/// The reason why Winograd's algorithm cannot run a convolution: "takes stride 1, not 2x2". Empty: it can. `tile` is 2
+/// or 4, for tiles of 2 x 2 or 4 x 4 results.
 std::string winograd_refusal(const Conv&, int tile);
 
 }  // namespace lamina

@@ -1,4 +1,4 @@
-// The flags of a unit.
+// Flags and checks of units, for every backend.
 
 #include "lowering.h"
 

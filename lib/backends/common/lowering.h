@@ -47,11 +47,11 @@ decltype(auto) with_type(const std::string& backend, DType dtype, Function&& fun
 /// The passes of a step that computes every gradient of the unit.
 std::vector<Pass> gradient_passes(const Spec&);
 
-/// Whether an op has the pass, by its kind alone.
+/// Whether an op has the pass, whatever its unit wants.
 bool has_pass(const Op&, Pass);
 
-/// The steps of an op whose only algorithm is "direct": forward, and in training backward and, if the op has that pass,
-/// recompute, which is forward again.
+/// Adds the steps of an op whose only algorithm is "direct": forward; in training also backward and, if the op has that
+/// pass, recompute, which runs forward again.
 template <class Forward, class Backward>
 void add_steps(Lowered& unit, const Spec& spec, const Forward& forward, const Backward& backward,
                std::size_t forward_workspace = 0, std::size_t backward_workspace = 0,
@@ -69,13 +69,13 @@ void check_enumerators(const Spec&, const Choice&);
 /// A unit with every vector of the right length and all flags off.
 Lowered empty_unit(const Spec&);
 
-/// Whether y (or dy) has the pitch of x[i] (or dx[i]), so that one may alias the other.
+/// Whether x[i] and y (or dx[i] and dy) have equal pitches, so that they may share memory.
 inline bool same_pitch(const Spec& spec, std::size_t i) { return spec.x[i].pitch == spec.y.pitch; }
 inline bool same_gradient_pitch(const Spec& spec, std::size_t i) {
   return spec.x[i].gradient_pitch == spec.y.gradient_pitch;
 }
 
-/// Lets y share the memory of x[i], and dx[i] that of dy, where the pitches are equal.
+/// Lets y share memory with x[i], and dx[i] with dy, where the pitches are equal.
 void allow_in_place(Lowered&, const Spec&, std::size_t i);
 
 /// The unit of an op that may work in place and computes its gradient from y and dy, such as ReLU.
@@ -86,10 +86,10 @@ Lowered pointwise_unit(const Spec&);
 /// The unit of a Binary. An input that has the shape of y may share the memory of y.
 Lowered binary_unit(const Spec&);
 
-/// The unit of a Reorder. One that only groups axes anew may work in place.
+/// The unit of a Reorder. A Reorder that only regroups axes may work in place.
 Lowered reorder_unit(const Spec&, const std::vector<CopyAxis>&);
 
-/// The Add and the ReLU that follow a batch norm in its unit. Other functions need no flag: their gradient is from x.
+/// The Add and the ReLU that follow a batch norm. Other functions need no flag: their gradient reads x.
 struct NormTail {
   bool add = false, relu = false;
 };
@@ -104,7 +104,7 @@ inline bool is_activation(const Op& op) { return holds<Relu, Pointwise>(op); }
 /// Throws Unsupported for a step that needs more workspace than the limit. `unit` starts the message.
 void check_workspace(const std::string& unit, const Choice&, const Lowered::Step&);
 
-/// For ops with one algorithm for a pass, which has two names: "direct" and the name of the step. Throws UsageError for
+/// For ops with one algorithm per pass. A choice may call it "direct" or by the name of its step. Throws UsageError for
 /// any other name, Unsupported for a step that needs more workspace than the limit. `backend` starts the messages.
 void check_direct(const std::string& backend, const Spec&, const Choice&, const Lowered&);
 
@@ -124,7 +124,7 @@ inline bool ends_in_relu(const Spec& spec) {
 /// The unit of a convolution or fully connected op without its steps: the flags of what its passes read.
 Lowered product_flags(const Spec&);
 
-/// The passes that have steps in a unit of product_flags().
+/// The passes for which a convolution or fully connected unit has steps.
 std::vector<Pass> product_passes(const Spec&);
 
 /// Half the distance between 1 and the next number: the largest relative error of rounding to nearest, above underflow.

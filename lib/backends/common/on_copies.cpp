@@ -33,8 +33,8 @@ namespace {
 
 std::size_t copy_bytes(const Shape& shape, DType dtype) { return aligned(dense_bytes(shape, dtype)); }
 
-/// Whether backward recomputes y. It compares y with bounds, and a rounded y may lie on the other side of a bound. A
-/// clip whose bounds are halves needs an unrounded y only behind a sum, which is rounded after the clip.
+/// Whether backward computes y again in f32: it compares y with bounds, and a rounded y may lie on the other side. A
+/// clip of a half with bounds that are halves gives a half, so its y is not rounded. A clip of a sum is rounded.
 bool makes_y_again(const Spec& spec) {
   if (spec.mode == Mode::inference) return false;
   const bool sum = std::holds_alternative<Add>(spec.op) && !spec.tail.empty();
@@ -51,9 +51,9 @@ bool makes_y_again(const Spec& spec) {
 /// The values and gradients of a unit that a kernel reads and writes.
 struct MemoryAccess {
   std::vector<bool> reads_x, reads_dx, writes_dx;
-  std::size_t reads_w = 0;  ///< number of parameters that are read, from the first
+  std::size_t reads_w = 0;  ///< number of parameters that are read: the first reads_w
   bool reads_y = false, writes_y = false, makes_y = false, reads_dy = false;
-  int y_in_x = -1, dx_in_dy = -1;  ///< the x whose copy y is written to, the dx that is written to dy's copy; -1: none
+  int y_in_x = -1, dx_in_dy = -1;  ///< x whose copy y overwrites, dx that overwrites dy's copy; -1: none
 
   MemoryAccess(const Spec& spec, const Lowered& lowered, const Lowered::Step& step, const ComputeType& form)
       : reads_x(spec.x.size()), reads_dx(spec.x.size()), writes_dx(spec.x.size()) {
@@ -83,7 +83,7 @@ struct MemoryAccess {
       reads_dx[i] = writes_dx[i] && adds_dx(spec, i);
       if (writes_dx[i] && in_place(lowered.dx_may_alias_dy, i, spec.y.gradient_pitch)) dx_in_dy = static_cast<int>(i);
     }
-    // If a kernel adds to a gradient, no dx takes the memory of dy: a value that is given twice needs dy again.
+    // If a kernel adds to a gradient, no dx overwrites dy, because a value that is given twice needs dy again.
     if (std::find(reads_dx.begin(), reads_dx.end(), true) != reads_dx.end()) dx_in_dy = -1;
   }
 };
@@ -145,7 +145,7 @@ class HalfKernel final : public Kernel {
   }
 
  private:
-  /// The first tensor with the memory of tensor i: a value that is given twice has one gradient.
+  /// Index of the first tensor with the memory of tensor i. A value that is given twice has one gradient.
   static std::size_t first_of(const std::vector<Tensor>& tensors, std::size_t i) {
     for (std::size_t j = 0; j < i; ++j)
       if (tensors[i] && tensors[j].data == tensors[i].data) return j;
@@ -156,7 +156,7 @@ class HalfKernel final : public Kernel {
     return form_.copies({tensor.shape, tensor.dtype, tensor.layout, tensor.pitch, tensor.pitch}, tensor.pitch);
   }
 
-  /// Dense memory in the form that the kernels take.
+  /// The dense tensor at `data` in the form that the kernels take.
   Tensor formed(const Tensor& like, void* data) const {
     const Layout layout = form_.nchw ? Layout::nchw : like.layout;
     return {data, like.shape, form_.type(like.dtype), layout, dense_pitch(like.shape, layout)};
@@ -255,7 +255,7 @@ Spec spec_of_chunk(Spec spec, const Chunks& chunks) {
   return spec;
 }
 
-/// The unit of the later chunks: the algorithms of `first`, with sums added to its parameter gradients.
+/// The unit of the later chunks. It has the algorithms of `first` and adds to the parameter gradients.
 Lowered lower_later(Spec part, const Lowered& first, Choice choice, MixedPrecisionLowering& units) {
   part.adds_dw = true;
   for (const Lowered::Step& step : first.steps)

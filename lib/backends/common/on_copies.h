@@ -1,6 +1,6 @@
 #pragma once
-// Units on copies. Their values are of half precision and the kernels compute in f32, or their values are in nhwc and
-// the kernels take nchw.
+// Units whose kernels run on copies of the values: f32 copies of values in half precision, or nchw copies of values in
+// nhwc.
 
 #include <cstdint>
 #include <string>
@@ -23,7 +23,7 @@ class MixedPrecisionLowering {
   virtual bool takes_halves(const Spec&) const = 0;
   /// Whether kernels of the backend take the unit in nhwc. If not, the unit is computed on copies in nchw.
   virtual bool takes_nhwc(const Spec&) const { return true; }
-  /// Lowers a unit whose types and layout the kernels take. For halves, error bounds are those of arithmetic in f32.
+  /// Lowers a unit whose types and layout the kernels take. Error bounds leave out the rounding to halves.
   virtual Lowered lower(const Spec&, const Choice&) = 0;
   /// Copies between tensors of one shape and any pitches, on the device's queue: halves to f32, or f32 to halves.
   /// Rounds to nearest, ties to even; keeps infinities and NaNs. If the backend does not take nhwc, the layouts may
@@ -70,14 +70,14 @@ class OnCopies {
   const Spec& part() const { return part_; }  ///< the unit of one chunk, as the kernels take it
   /// Whether parameter gradients are summed over several chunks: steps of later chunks add to those of the first.
   bool sums_chunks() const;
-  /// The choice for the kernels, from a choice for the unit. Throws Unsupported for an error limit below one rounding.
+  /// The limits that are left for the kernels. Throws Unsupported for an error limit below the error of one rounding.
   Choice left_of(const Choice&) const;
   /// The error bound of a pass, from the bound of its kernel.
   double error(double of_kernel, Pass) const;
   /// The unit's step from two steps of its part: `first` for the first chunk, `later` for the others. `part` has the
   /// flags of the part and the sizes of its blocks.
   Lowered::Step step(const Lowered& part, Lowered::Step first, const Lowered::Step& later) const;
-  /// The flags of the unit and the sizes of its blocks, from those of its part.
+  /// The flags of the unit and the sizes of its blocks, from the flags and sizes of its part.
   Lowered unit(Lowered part) const;
 
  private:

@@ -13,7 +13,7 @@
 namespace lamina {
 
 void check_types(const std::string& backend, const Spec& spec) {
-  if (holds<Input>(spec.op)) throw UsageError(backend + ": an input computes nothing to be lowered");
+  if (holds<Input>(spec.op)) throw UsageError(backend + ": an input computes nothing and is not lowered");
   DType values = spec.y.dtype;
   for (const TensorSpec& x : spec.x)
     if (is_half(x.dtype)) values = x.dtype;
@@ -42,12 +42,12 @@ void check_types(const std::string& backend, const Spec& spec) {
 
 void check_whole_batch(const std::string& backend, const Dropout& op) {
   if (op.batch_offset != 0)
-    throw Unsupported(backend + ": " + to_string(op) + ": no mask of a part of a batch; several ranks train on eigen");
+    throw Unsupported(backend + ": " + to_string(op) + ": no mask of one rank's images; several ranks train on eigen");
 }
 
 void check_whole_batch(const std::string& backend, const BatchNorm& op) {
   if (op.ranks != 1)
-    throw Unsupported(backend + ": " + to_string(op) + ": no statistics of several ranks; eigen has them");
+    throw Unsupported(backend + ": " + to_string(op) + ": no statistics over several ranks; eigen has them");
 }
 
 void check_strict(const std::string& backend, const Choice& choice) {

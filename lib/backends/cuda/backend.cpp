@@ -31,7 +31,7 @@ class CudaMixedPrecision final : public MixedPrecisionLowering {
   std::string_view backend() const override { return machine_.backend; }
   std::int64_t chunk_elements() const override { return gpu_chunk_elements; }
   bool takes_halves(const Spec& spec) const override {
-    if (holds<Add>(spec.op)) return spec.x.size() <= most_addends;  // more addends are summed in y, which would round
+    if (holds<Add>(spec.op)) return spec.x.size() <= most_addends;  // kernels sum more in y, which would round
     return gpu_op_takes_halves(spec.op) || holds<MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn>(spec.op);
   }
   bool takes_nhwc(const Spec& spec) const override { return takes_any_order(spec.op); }

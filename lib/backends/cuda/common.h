@@ -12,7 +12,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-// The algorithms that are products by Machine::blas().
+// The names of the algorithms whose products run on Machine::blas().
 constexpr const char *im2col_gemm_name = "im2col_gemm", *cublas_name = "cublas";
 
 // One function per op, in the op's file. `spec.op` holds the op; the algorithm's name is "direct" if there is only one.

@@ -23,18 +23,18 @@ class Machine : public Launcher {
   Machine& operator=(const Machine&) = delete;
 
   std::string unavailable() const;  ///< empty, or why the device is not available
-  std::string describe();           ///< opens cuBLAS for its version; if it cannot, says why in the same line
+  std::string describe();           ///< opens cuBLAS to name its version, or the reason why it cannot be opened
   Device& device();
-  bool has_blas() const;  ///< whether blas() can be opened; touches no device, tries once
-  /// Makes the object of blas() if there is a device. Call it when lowering to a step that uses blas(): a pass that is
-  /// being recorded cannot make it. Throws LoadError if cuBLAS cannot be opened, DeviceError, and UsageError if the
-  /// environment makes products of this type other than strict.
+  bool has_blas() const;  ///< whether cuBLAS can be opened; touches no device; tries only once
+  /// Makes the object that blas() returns, if there is a device. Call it when lowering to a step that uses blas(): a
+  /// pass that is being recorded cannot make it. Throws LoadError if cuBLAS cannot be opened, DeviceError, and
+  /// UsageError if environment variables make products of this type other than strict.
   void make_blas(DType);
-  /// Products on stream(): cuBLAS, opened at the first call, or its substitute on the host. Products use `workspace`
-  /// from now on; it has blas_workspace_bytes(). Throws LoadError, DeviceError.
+  /// Products on stream(): cuBLAS, opened at the first call, or its substitute on the host. From now on products use
+  /// `workspace`, a block of blas_workspace_bytes(). Throws LoadError, DeviceError.
   Blas& blas(void* workspace);
   static std::size_t blas_workspace_bytes();
-  double peak_flops_per_second(DType);  ///< 0 on the host: the kernels are not written for its units
+  double peak_flops_per_second(DType);  ///< 0 on the host, for whose units the kernels are not written
 
  private:
   struct Body;

@@ -15,7 +15,7 @@
 namespace lamina::cuda_host {
 namespace {
 
-/// A table entry that calls the host's function. The device's memory is open to the host while it runs.
+/// A table entry that calls the host's function. The device's memory is open to the host during the call.
 template <auto Entry, class Function = std::remove_reference_t<decltype(std::declval<BlasTable&>().*Entry)>>
 struct Opened;
 template <auto Entry, class... P>

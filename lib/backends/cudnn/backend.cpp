@@ -41,10 +41,10 @@ bool is_own_with_pitch(const Op& op) {
       op);
 }
 
-/// Whether, in the backend cudnn, `next` may follow a convolution and the first `count` ops of its tail. In inference a
-/// batch norm may follow; it is folded into filter and bias. With a bias, and not in f64, a ReLU may follow; in
-/// inference also another function, and an Add before the ReLU or function. In f32 the library may compute all in one
-/// call. On halves our kernel adds bias and ReLU.
+/// Whether `next` may follow a convolution and the first `count` ops of its tail, in the backend cudnn. In training
+/// only a ReLU may follow; in inference a batch norm (folded into filter and bias), an Add, and a function. All but the
+/// batch norm need a bias and a type other than f64. In f32 the library may compute convolution, bias, Add and ReLU in
+/// one call. On halves our kernel adds the bias and applies the ReLU.
 bool joins(const Spec& spec, std::size_t count, const Op& next) {
   const auto* const conv = std::get_if<Conv>(&spec.op);
   if (conv == nullptr) return false;
@@ -54,8 +54,8 @@ bool joins(const Spec& spec, std::size_t count, const Op& next) {
   return joins_inference(spec.tail, count, next) && (with_bias || holds<BatchNorm>(next));
 }
 
-/// The same with or without engines. With engines, and not in f64, units end where graphs end; our calls compute these
-/// tails as well.
+/// The same, with or without engines. With engines, except in f64, units end where graphs end. The library's plain
+/// calls can compute these tails, too.
 bool joins(const Spec& spec, std::size_t count, const Op& next, bool engines) {
   return engines && spec.y.dtype != DType::f64 ? graph::joins_graph(spec, count, next) : joins(spec, count, next);
 }
@@ -124,7 +124,7 @@ class CudnnMixedPrecision final : public MixedPrecisionLowering {
   Session& session_;
 };
 
-/// Whether forward may run again: some calls of the library write more than y.
+/// Whether forward may run again to recompute y. Some calls of the library write more than y.
 bool recomputes(const Op& op) { return !holds<BatchNorm>(op) && !has_algorithms(op); }
 
 class CudnnBackend final : public Backend {
@@ -158,7 +158,7 @@ class CudnnBackend final : public Backend {
     }
     text += ", " + session_.describe_blas() + math_environment();
     if (engines_) text += ", " + engines_->describe();
-    if (!api.unopened.empty()) text += ", without what did not open: " + api.unopened;
+    if (!api.unopened.empty()) text += ", parts that did not open: " + api.unopened;
     return text;
   }
 
@@ -197,8 +197,8 @@ class CudnnBackend final : public Backend {
            (is_own_with_pitch(spec.op) && spec.y.layout == Layout::nchw);
   }
 
-  /// Opens the library. A convolution's algorithm and workspace are queried with a handle, which needs the device;
-  /// without a device, the workspace is the choice's limit, and reported as not exact.
+  /// Opens the library. The queries for a convolution's algorithm and workspace need a handle, and so the device.
+  /// Without a device the workspace is the choice's limit, and is reported as not exact.
   Lowered lower(const Spec& spec, const Choice& choice) override {
     check_enumerators(spec, choice);
     check_spec(spec, engines_ != nullptr);
@@ -225,7 +225,7 @@ class CudnnBackend final : public Backend {
  private:
   std::string name_;
   mutable Session session_;
-  std::unique_ptr<graph::UnitEngines> engines_;  // null in cudnn; its plans end before the session
+  std::unique_ptr<graph::UnitEngines> engines_;  // null in cudnn; destroyed, with its plans, before the session
   CudnnMixedPrecision halves_{session_};
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// The backend "cudnn": every op by calls of cuDNN or, if it has none, of cuBLAS or our kernels, in f64, f32, f16 and
-// bf16, in nchw and for most ops nhwc. The backend "cudnn-graph": the same, with engines of cuDNN's graphs first.
+// The backend "cudnn": cuDNN computes the ops that it has, cuBLAS or our kernels the others; f64, f32, f16 and bf16,
+// nchw and, in most ops, nhwc. The backend "cudnn-graph": the same, but it prefers engines of cuDNN's graphs.
 
 #include <memory>
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace lamina::cudnn {
 
-/// `name` is "cudnn" or "cudnn:<directory>". With engines it begins with "cudnn-graph", and units end where graphs end.
-/// Tests supply their own machine and library.
+/// `name` is "cudnn" or "cudnn:<directory>". With engines the name begins with "cudnn-graph", and units end where
+/// graphs end. Tests supply their own machine and library.
 std::unique_ptr<Backend> make_backend(std::string name, std::unique_ptr<Machine>, Session::Open,
                                       std::unique_ptr<graph::UnitEngines> = nullptr);
 
-/// The backend on the machine's GPU: "cudnn", "cudnn-graph", or either with a colon and the directory of the cuDNN, by
-/// default the system's. Throws LoadError if this process has claimed another one.
+/// The backend on the machine's GPU: "cudnn" or "cudnn-graph" with the system's cuDNN, or either name with
+/// ":<directory>" of another cuDNN. Throws LoadError if this process has claimed a different cuDNN.
 std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOptions&);
 
 }  // namespace lamina::cudnn

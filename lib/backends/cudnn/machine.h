@@ -16,8 +16,8 @@ class Blas;
 
 namespace lamina::cudnn {
 
-/// The fold of a batch norm, by its running statistics, into filter and bias of the convolution before it. All have one
-/// type. kernels/conv/conv_fold.h has the formula. A null bias is zero.
+/// A batch norm, with its running statistics, to be folded into filter and bias of the convolution before it. All
+/// numbers have one type. kernels/conv/conv_fold.h has the formula. A null bias is zero.
 struct Fold {
   DType dtype;
   const void *w, *bias, *scale, *shift, *mean, *variance;
@@ -33,23 +33,23 @@ class Machine {
   virtual std::string unavailable() const = 0;  ///< empty, or why the device is not available
   virtual Device& device() = 0;
   virtual Stream stream() = 0;
-  /// cuBLAS of the CUDA that cuDNN was built for, bound to the stream; preferably from beside cuDNN's directory. Throws
-  /// LoadError if no cuBLAS is found.
+  /// The cuBLAS of the CUDA version that cuDNN was built for, bound to the stream. Prefers a cuBLAS beside cuDNN's
+  /// directory. Throws LoadError if no cuBLAS is found.
   virtual Blas& blas(int cuda_major, const std::string& cudnn_directory) = 0;
-  /// The version of blas() as "cuBLAS 13.1.0", or in one line why there is none. Touches no device.
+  /// The version of cuBLAS, "cuBLAS 13.1.0", or one line that says why there is no cuBLAS. Touches no device.
   virtual std::string describe_blas(int cuda_major, const std::string& cudnn_directory) = 0;
 
   /// Copies bytes within the device. Enqueues.
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
 
-  /// to = from, or to += from, of one shape and any pitches: values of 16 bits to f32, or f32 to 16 bits, rounded to
+  /// to = from, or to += from, for tensors of one shape and any pitches: 16 bits to f32, or f32 to 16 bits, rounded to
   /// nearest with ties to even. Enqueues.
   virtual void convert(const Tensor& to, const Tensor& from, bool adds) = 0;
-  /// y += bias, with `relu` y = max(y + bias, 0): y of 16 bits, bias of f32 for each channel. Enqueues.
+  /// y += bias or, with `relu`, y = max(y + bias, 0). y has 16 bits; bias is an f32 per channel. Enqueues.
   virtual void add_bias(const void* bias, const Tensor& y, bool relu) = 0;
-  /// y = the function of y, in place. Enqueues.
+  /// Applies a function to y, in place. Enqueues.
   virtual void apply_function(const Pointwise&, const Tensor& y) = 0;
-  /// db = the sum of dy over images and pixels, or db += the sum: dy of 16 bits, db of f32. Enqueues. `workspace` has
+  /// db = the sum of dy over images and pixels, or db += the sum. dy has 16 bits, db f32. Enqueues. `workspace` has
   /// bias_gradient_bytes() of y.
   virtual void bias_gradient(const Tensor& dy, void* db, bool adds, void* workspace) = 0;
   virtual std::size_t bias_gradient_bytes(const Shape&, Layout) = 0;
@@ -61,8 +61,8 @@ class Machine {
   virtual void update(const Update&) = 0;
   virtual void check_overflow(const UpdateTensors&) = 0;
 
-  /// Copies a sequence {n, features, steps, 1} to dense rows of features, by steps, then images; in reverse the last
-  /// step comes first. With a vocabulary x has ids {n, 1, steps, 1}, and the rows have 1 at the id, 0 elsewhere, NaN
+  /// Copies a sequence {n, features, steps, 1} to dense rows of features, ordered by step, then image. With `reverse`
+  /// the last step comes first. With a vocabulary x has ids {n, 1, steps, 1}; a row is 1 at its id and 0 elsewhere, NaN
   /// for an invalid id. Enqueues.
   virtual void to_rows(const Tensor& x, bool reverse, int vocabulary, void* rows) = 0;
   /// The inverse of to_rows(), without a vocabulary: x = rows, or x += rows. Enqueues.
@@ -75,8 +75,8 @@ class Machine {
   virtual double peak_flops_per_second(DType) { return 0; }
 };
 
-/// The GPU with the number options.device. Throws Unsupported in a build without CUDA; the message says how to get one
-/// with it.
+/// The GPU with the number options.device. Throws Unsupported in a build without CUDA; the message says how to get a
+/// build with CUDA.
 std::unique_ptr<Machine> make_cuda_machine(const BackendOptions&);
 
 }  // namespace lamina::cudnn

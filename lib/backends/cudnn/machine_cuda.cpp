@@ -115,7 +115,7 @@ class CudaMachine final : public Machine {
   CudaDevice device_;
   cuda::Launcher on_{[this] { return device_.stream(); }, "cudnn"};
   std::optional<BlasLibrary> library_;
-  std::string why_no_library_;  // error of the only attempt to describe it: each attempt searches many folders
+  std::string why_no_library_;  // error of describe_blas(), which tries once: an attempt searches many folders
   std::optional<Blas> blas_;
 };
 

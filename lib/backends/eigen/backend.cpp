@@ -1,5 +1,5 @@
-// The backend "eigen" apart from its ops: its options, and the units and tensors that it takes. Compiled once, for
-// every processor, unlike the ops.
+// The backend "eigen" apart from its ops: its options, and the units and tensors that it takes. Unlike the ops, it is
+// compiled once for all processors.
 
 #include "backend.h"
 
@@ -32,7 +32,7 @@ void check_spec(const Spec& spec, const Choice& choice) {
   check_tail("eigen", spec, joins);
 }
 
-/// Throws UsageError for the other name of im2col_gemm.
+/// Throws UsageError for implicit_gemm, which is another name of im2col_gemm.
 void check_names(const Spec& spec, const Choice& choice, const MixedPrecisionLowering& halves) {
   for (std::size_t pass = 0; holds<Conv>(spec.op) && pass < choice.algorithm.size(); ++pass)
     if (choice.algorithm[pass] == "implicit_gemm")
@@ -41,7 +41,7 @@ void check_names(const Spec& spec, const Choice& choice, const MixedPrecisionLow
                        "image and never written as a matrix; name it im2col_gemm");
 }
 
-/// The options, if their device is the host. Throws before a thread or a device is made.
+/// Returns the options. Throws UsageError if their device is not the host, before a thread or a device is made.
 const BackendOptions& on_the_host(const BackendOptions& options) {
   if (options.device != 0)
     throw UsageError("eigen: no device " + std::to_string(options.device) + "; device 0, the host, is the only one");

@@ -1,4 +1,4 @@
-// Functions of two tensors, of which either may repeat along an axis.
+// Functions of two tensors. Either tensor may be repeated along an axis.
 
 #include "kernels/binary.h"
 
@@ -8,7 +8,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// Whether both have the same number, and gradients that read the same operands.
+/// Whether both enumerators have the same number, and their gradients read the same operands.
 constexpr bool is_alike(BinaryFunction function, BinaryWork::Name name) {
   for (const int of : {0, 1})
     for (const int which : {0, 1})

@@ -1,4 +1,4 @@
-// Ids as rows of a table. The gradient of the table is dense.
+// Replaces each id by a row of a table. The gradient of the table is dense.
 
 #include "kernels/embedding.h"
 

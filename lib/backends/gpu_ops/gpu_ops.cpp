@@ -1,5 +1,5 @@
-// Finds the op of a spec among those that are lowered alike. An optimiser's update of all parameters of a plan, and the
-// loss scale before it.
+// Calls the lowering of a spec's op. Launches an optimiser's update of all parameters of a plan and, before it, the
+// check of the loss scale.
 
 #include "gpu_ops.h"
 

@@ -56,7 +56,7 @@ auto launching(const Launcher& on, Function function) {
   return [&on, function = std::move(function)](const auto&... args) { on.launch(function, args...); };
 }
 
-/// Backward of an op with one gradient: calls function(stream, args, dx, whether dx is added to) if dx is wanted.
+/// Backward of an op with one gradient: calls function(stream, args, dx, adds) if dx is wanted. `adds`: beta is 1.
 template <class Function>
 auto to_dx(const Spec& spec, Function function) {
   return [function = std::move(function), adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
@@ -75,7 +75,7 @@ Lowered::Step launches(const Launcher& on, Pass pass, Function function, std::si
   return launches(on, {pass}, "direct", std::move(function), workspace_bytes);
 }
 
-/// The steps of add_steps() by functions that launch kernels.
+/// Like add_steps(), with functions that launch kernels.
 template <class Forward, class Backward, class... More>
 void add_launches(Lowered& unit, const Spec& spec, const Launcher& on, const Forward& forward, const Backward& backward,
                   More&&... more) {
@@ -90,7 +90,7 @@ View<T> elements(const Tensor& tensor) {
   return row;
 }
 
-/// A view in which the pixels of nhwc are images of one pixel.
+/// A view in which each pixel of a tensor in nhwc is an image.
 template <class T>
 View<T> pixel_rows(const Tensor& tensor) {
   if (tensor.layout == Layout::nchw) return view<T>(tensor);
@@ -100,11 +100,11 @@ View<T> pixel_rows(const Tensor& tensor) {
   return {tensor.as<T>(), static_cast<int>(pixels), tensor.shape.c, 1, 1, tensor.pitch};
 }
 
-/// The function of a ReLU or a Pointwise, `none` for another op; the function of the last op of a unit's tail.
+/// The function of a ReLU or a Pointwise, `none` for another op. tail_function(): for the last op of a unit's tail.
 PointwiseFunction function_of(const Op&);
 PointwiseFunction tail_function(const Spec&);
 
-/// y = the function of y, if there is one: behind sums whose kernels do not apply it.
+/// Applies the function, if there is one, to y in place. For sums whose kernels do not apply it.
 void apply(Stream, const std::optional<Pointwise>&, const Tensor& y);
 
 // Each function is in the file of its op's name or kind: losses.cpp, moves.cpp, norms.cpp. The algorithm's name is
@@ -127,15 +127,15 @@ Lowered lower(const SigmoidCrossEntropy&, const Spec&, const Launcher&);
 Lowered lower(const Embedding&, const Spec&, const Launcher&);
 Lowered lower(const Dropout&, const Spec&, const Launcher&);
 
-/// Whether kernels of this op take elements(), and so nhwc without gaps like nchw.
+/// Whether kernels of this op take elements() in any order, so that nhwc without gaps needs no copies.
 inline bool takes_any_order(const Op& op) { return holds<Relu, Pointwise, Add>(op); }
 
-/// Whether kernels of this op, one of those above, read and write halves directly.
+/// Whether this is an op of gpu_ops/ whose kernels read and write halves directly.
 inline bool gpu_op_takes_halves(const Op& op) {
   return holds<Relu, Pointwise, Resize, Reorder, Reduce, Concat, Slice, GroupNorm, LayerNorm, Dropout>(op);
 }
 
-/// The unit of a spec that has one of these ops. Throws Unsupported for any other.
+/// Lowers a unit whose op is one of gpu_ops/. Throws Unsupported for any other op.
 Lowered lower_gpu_op(const Spec&, const Launcher&);
 
 /// Largest number of elements in all widened values of a chunk: 16 MiB of f32, a part of a large GPU's L2 cache. The

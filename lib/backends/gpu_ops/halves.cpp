@@ -24,7 +24,7 @@ View<T> row(const Tensor& tensor) {
   return {tensor.as<T>(), 1, tensor.shape.n, tensor.shape.h, tensor.shape.w, tensor.shape.count()};
 }
 
-/// Rows are channels in nchw, and pixels in nhwc.
+/// A tensor as one matrix per image. Its rows are channels in nchw and pixels in nhwc.
 template <class T>
 Matrices<T> matrices(const Tensor& tensor) {
   const auto pixels = static_cast<int>(tensor.shape.plane());

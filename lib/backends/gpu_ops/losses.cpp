@@ -1,5 +1,5 @@
-// The cross entropies of a softmax over the channels of every pixel, and of a sigmoid, with their accuracies. Forward
-// of the sigmoid saves 1 / number of counted decisions.
+// Softmax cross entropy over the channels of every pixel, and sigmoid cross entropy, with their accuracies. Forward of
+// the sigmoid cross entropy saves 1 / (number of decisions that count).
 
 #include "kernels/loss/loss.h"
 

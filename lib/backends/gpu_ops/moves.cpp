@@ -19,7 +19,7 @@ ReorderAxes kernel_axes(const std::vector<CopyAxis>& axes) {
   return all;
 }
 
-/// `count` elements of each image, from `first` on. In nhwc they are whole channels, and each pixel is an image.
+/// `count` elements of each image, from `first` on. In nhwc they are whole channels, and the view's images are pixels.
 template <class T>
 View<T> run(const Tensor& tensor, std::int64_t first, std::int64_t count) {
   const std::int64_t pixels = tensor.layout == Layout::nhwc ? tensor.shape.plane() : 1;
@@ -27,7 +27,7 @@ View<T> run(const Tensor& tensor, std::int64_t first, std::int64_t count) {
   return {images.data + first / pixels, images.n, 1, 1, static_cast<int>(count / pixels), images.pitch};
 }
 
-/// The axes of a copy from the box of images to a dense part, or with `spreads` back.
+/// The axes of a copy from the box of each image to a dense part or, with `spreads`, from the part to the box.
 ReorderAxes axes_of(const Box& box, bool spreads) {
   std::vector<CopyAxis> axes;
   std::int64_t within = 1;

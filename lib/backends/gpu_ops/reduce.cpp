@@ -1,4 +1,4 @@
-// Means, sums and maxima over axes of an image. The places of maxima are saved.
+// Means, sums and maxima over axes of an image. In training forward saves the places of maxima.
 
 #include "kernels/reduce.h"
 

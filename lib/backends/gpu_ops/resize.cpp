@@ -1,4 +1,4 @@
-// Images with another number of rows and columns.
+// Resizes images to another number of rows and columns.
 
 #include "kernels/resize.h"
 

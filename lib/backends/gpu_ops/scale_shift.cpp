@@ -1,4 +1,4 @@
-// A tensor times fixed or learned numbers, plus other numbers; or, as PReLU, times numbers where it is not above 0.
+// ScaleShift: y = x times fixed or learned numbers, plus others. PRelu: y = x times numbers where x is not above 0.
 
 #include "kernels/scale_shift.h"
 
@@ -8,7 +8,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 namespace {
 
-/// With `below` a PRelu, else a ScaleShift.
+/// Lowers a PRelu if `below`, else a ScaleShift.
 Lowered lower_runs(const Spec& spec, const Launcher& on, bool by_channel, bool learned, bool below) {
   Lowered unit = in_place_unit(spec);
   unit.backward_reads_y = false;

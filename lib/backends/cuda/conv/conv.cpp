@@ -1,15 +1,15 @@
-// Convolution: which algorithm runs which pass.
+// The algorithms of a convolution, and the rule that puts them in order.
 //
-//   depthwise       sums in registers, for groups of one channel. First for several such groups
+//   depthwise sums in registers, for groups of one channel. First if there are several groups
 //   winograd_4x4    a quarter of the multiplications, fused; 3x3 with stride 1
 //   gemm_1x1        a product that reads its factors directly from the tensors; 1x1 without padding. First, except
 //                   for weight gradients of single pixels (docs/algorithms/gemm_1x1.md)
 //   implicit_gemm   a product whose factors are gathered from the image; the default
 //   im2col_gemm     a product by cuBLAS, after columns are written; 1x1 kernels need no columns. There is no good model
-//                   of cuBLAS: the rule takes it only if our products refuse; a measurement may take it before them
+//                   of cuBLAS, so the rule takes it only if our products refuse. A measurement may prefer it
 //   direct          one thread for one result, sums in double; every shape; the most exact. First for other groups of
-//                   few filters or channels, where a product's tile would be mostly empty. Not first for their weight
-//                   gradients, which are few and long sums: implicit_gemm splits these sums
+//                   few filters or channels, where a product's tile would be mostly empty, except for weight gradients:
+//                   these are few and long sums, which implicit_gemm splits
 
 #include "conv.h"
 
@@ -59,20 +59,20 @@ std::string gemm_1x1_refusal(const ConvUnit& c, Pass, Machine&) {
 
 /// Whether the models predict that gemm_1x1, where it applies, is faster than implicit_gemm.
 bool gemm_1x1_pays(const ConvUnit& c, Pass pass) {
-  // With single pixels the weight gradient takes as many instructions as implicit_gemm, whose largest tile is larger.
+  // A weight gradient that loads single pixels needs as many instructions as implicit_gemm, which has a larger tile.
   const std::int64_t pack = 16 / static_cast<std::int64_t>(size_of(c.dtype));
   const bool packs = c.op.stride == Size(1) && c.y.plane() % pack == 0;
   return packs || pass != Pass::backward_params;
 }
 
-/// Places of the rule, from the first.
+/// Places in the rule. The lowest comes first.
 struct Place {
   static constexpr int planes = 0, narrow = 1, winograd = 2, pixels = 3, implicit = 4, single_pixels = 5, cublas = 6,
                        plain = 7, behind = 8, last = 9;
 };
 
-/// The largest number of roundings of one term before the result is rounded: in a sum with a bias and, if they follow,
-/// a folded batch norm and an Add.
+/// The largest number of roundings of one term before the result is rounded: those of the sum, of the bias and, if they
+/// follow, of a folded batch norm and an Add.
 double roundings(const ConvUnit& c, Pass pass) {
   return terms(c, pass) + (pass == Pass::forward ? 1 + (c.folded ? 4 : 0) + (c.add ? 1 : 0) : 0);
 }
@@ -81,7 +81,7 @@ double roundings(const ConvUnit& c, Pass pass) {
 double direct_error(const ConvUnit& c, Pass pass, Machine&) {
   const double sum = (roundings(c, pass) + 2) * unit_roundoff(DType::f64);
   if (c.dtype == DType::f64) return sum;
-  // The result is rounded once, and a second time with beta 1 or after the fold of a filter.
+  // The result is rounded once. With beta 1 or a folded filter there is a second rounding.
   const double twice = 2 * unit_roundoff(c.dtype);
   return sum + twice / (1 - twice);
 }
@@ -138,7 +138,7 @@ constexpr Algorithm<Machine> conv_rows[] = {
      .max_error = direct_error,
      .lower = conv_step<ConvDirect>}};
 
-/// Why the rule has this algorithm first.
+/// The reason why the rule has this algorithm first. Empty: only its place.
 std::string conv_reason(const std::string& first, const ConvUnit& c, Pass pass, Machine& machine) {
   if (first == winograd_4x4_name) return "by its model faster than implicit_gemm";
   if (first == ConvDepthwise::name) return "a product would be mostly empty in groups of one channel";

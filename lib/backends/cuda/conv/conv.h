@@ -1,8 +1,8 @@
 #pragma once
-// What the algorithms of a convolution share, and their interface.
+// Functions that the algorithms of a convolution share, and the interface of each algorithm.
 //
 // A batch norm that follows in inference is folded: forward then reads a filter and a bias made by prepare. ReLU is a
-// part of the epilogue. Another function is a kernel of its own, in place behind the pass: see apply().
+// part of the epilogue. Any other function is a kernel of its own, which runs in place after the pass: see apply().
 
 #include <algorithm>
 #include <string>
@@ -29,7 +29,7 @@ struct ForwardInputs {
   ConvEnd<T> end;
 };
 
-/// Layout of prepared memory: the folded bias, if any, in folded_bias_bytes(), and then the filters.
+/// Layout of prepared memory: folded_bias_bytes() for the folded bias, if there is one, then the filters.
 template <class T>
 std::size_t folded_bias_bytes(const ConvUnit& c) {
   return c.folded ? aligned(static_cast<std::size_t>(c.op.channels) * sizeof(T)) : 0;
@@ -39,7 +39,7 @@ T* prepared_filters(const ConvUnit& c, const Args& args) {
   return reinterpret_cast<T*>(static_cast<char*>(args.prepared) + folded_bias_bytes<T>(c));
 }
 
-/// Makes the inputs of forward. If an Add follows, first copies its other operand to y, and forward adds to y.
+/// Makes the inputs of forward. If an Add follows, copies the Add's other operand to y first; forward then adds to y.
 template <class T>
 ForwardInputs<T> begin_forward(Stream stream, const ConvUnit& c, const Args& args) {
   if (c.add && !same_place(args.x[1], args.y)) copy(stream, view<const T>(args.x[1]), view<T>(args.y), false);
@@ -47,7 +47,7 @@ ForwardInputs<T> begin_forward(Stream stream, const ConvUnit& c, const Args& arg
   return {args.w[0].as<const T>(), {c.op.bias ? args.w[1].as<const T>() : nullptr, c.add, c.relu}};
 }
 
-/// The parameters of a folded unit for the kernels that fold.
+/// The parameters of a convolution and its batch norm, for the kernels that fold them.
 template <class T>
 ConvFold<T> fold_of(const ConvUnit& c, const Args& args) {
   const std::size_t norm = c.op.bias ? 2 : 1;  // the batch norm's first parameter
@@ -87,13 +87,13 @@ inline std::size_t backward_bias_bytes(const ConvUnit& c) {
   return c.op.bias ? bias_gradient_bytes(c.op.channels, c.y.n * c.y.plane()) : 0;
 }
 
-/// Whether forward takes filters in a form of its own, which prepare makes in inference.
+/// Whether forward reads transformed filters. In inference prepare makes them.
 template <class Kernels>
 concept TakesPrepared = requires {
   Kernels::takes_prepared;
 };
 
-/// One pass of a convolution by the launchers of an algorithm: a struct of kernels/conv, such as ConvImplicitGemm.
+/// The step of one pass. `Kernels` has the launchers of an algorithm: a struct such as ConvImplicitGemm.
 template <class Kernels>
 Lowered::Step conv_step(const ConvUnit& c, Pass pass, const Choice&, Machine& machine) {
   return with_type(machine.backend, c.dtype, [&]<class T>() {
@@ -135,24 +135,24 @@ Lowered::Step conv_step(const ConvUnit& c, Pass pass, const Choice&, Machine& ma
   });
 }
 
-/// The refusal of a number above a limit: "gemm_1x1 takes up to 65535 groups, not 70000".
+/// The text that refuses a number above a limit: "gemm_1x1 takes up to 65535 groups, not 70000".
 inline std::string limit(const std::string& name, const char* what, std::int64_t most, std::int64_t given) {
   return name + " takes up to " + std::to_string(most) + " " + what + ", not " + std::to_string(given);
 }
 
-/// One pass by im2col_gemm.
+/// The step of a pass by im2col_gemm.
 Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, const Choice&, Machine&);
 
 /// Cycles of forward or the data gradient on a large device in f32, by the model of docs/algorithms/implicit_gemm.md.
 std::int64_t implicit_gemm_cycles(const ConvUnit&, Pass);
 
-/// Why the algorithm cannot run this convolution, or empty.
+/// The reason why the algorithm cannot run this convolution. Empty: it can.
 std::string implicit_gemm_refusal(const ConvUnit&, Pass, Machine&);
 std::string im2col_gemm_refusal(const ConvUnit&, Pass, Machine&);
 
 constexpr const char* winograd_4x4_name = "winograd_4x4";
 
-/// Why the algorithm cannot run the convolution, or empty.
+/// The reason why the algorithm cannot run the convolution. Empty: it can.
 std::string winograd_4x4_refusal(const ConvUnit&, Pass, Machine&);
 
 /// Whether the models predict that winograd_4x4 is faster than implicit_gemm: see docs/algorithms/winograd_4x4.md.

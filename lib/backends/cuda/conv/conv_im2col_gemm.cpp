@@ -1,6 +1,6 @@
 // Convolution as a plain matrix product by cuBLAS: the columns of a few images are written to the workspace first.
 //
-// Per image n and group g, with columns of C/groups R S rows and P Q columns:
+// For image n and group g, where the matrix `columns` has C/groups R S rows and P Q columns:
 //
 //   forward           y[n,g]  = w[g] columns[n,g]            a batch of images per call
 //   data gradient     columns = w[g]^T dy[n,g], then col2im  a batch of images per call
@@ -119,11 +119,11 @@ class Run {
   struct Matrix {
     Element* data;
     int leading;
-    std::int64_t stride;  ///< to the matrix of the next image or group
+    std::int64_t stride;  ///< elements to the matrix of the next image or group
     bool transposed = false;
   };
 
-  /// c = a b, or c += a b, `batch` times: m x k, k x n.
+  /// c = a b, or c += a b, for each of `batch` matrices. a is m x k, b is k x n.
   void multiply(int m, int n, int k, int batch, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c,
                 bool adds) const {
     blas_->gemm(Gemm<T>{.transpose_a = a.transposed,
@@ -189,7 +189,7 @@ std::string im2col_gemm_refusal(const ConvUnit& c, Pass, Machine&) {
 Lowered::Step im2col_gemm_step(const ConvUnit& c, Pass pass, const Choice& choice, Machine& machine) {
   Problem problem(c);
   return with_type(machine.backend, c.dtype, [&]<class T>() {
-    // The most images that fit the limit, by halving: bytes grow with images.
+    // Finds the largest number of images whose workspace fits the limit, by halving: bytes grow with images.
     for (int above = c.x.n; problem.images_at_once < above;) {
       const int middle = above - (above - problem.images_at_once) / 2;
       if (problem.bytes<T>(pass, middle) <= choice.workspace_limit)

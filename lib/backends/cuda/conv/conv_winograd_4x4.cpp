@@ -11,7 +11,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// The filters of forward, or those of the data gradient, which are `transposed`.
+/// The filters of forward or, if `transposed`, of the data gradient.
 WinogradFilters filters_of(int groups, int channels_of_y, int channels_of_x, bool transposed = false) {
   const int k = channels_of_y / groups, c = channels_of_x / groups;
   return transposed ? WinogradFilters{groups, c, k, true} : WinogradFilters{groups, k, c, false};
@@ -36,7 +36,7 @@ struct ConvWinograd4x4 {
   static std::size_t forward_bytes(const ConvGeometry& g, const View<const T>& x, const View<T>& y) {
     return bytes_of<T>(filters_of(g.groups, y.c, x.c));
   }
-  /// Without a workspace `w` are transformed filters.
+  /// If `workspace` is null, `w` has transformed filters.
   template <class T>
   static void forward(Stream stream, const ConvGeometry& g, View<const T> x, const T* w, View<T> y,
                       const ConvEnd<T>& end, T* workspace) {
@@ -99,7 +99,7 @@ std::string winograd_4x4_refusal(const ConvUnit& c, Pass, Machine&) {
   const std::int64_t weights = c.group_filters() * c.filter_weights();
   if (weights > most) return limit(self, "weights of a group", most, weights);
   for (const Shape& shape : {c.x, c.y})
-    if (shape.count() / 16 > most)  // more than a grid's blocks: each computes 16 results or more
+    if (shape.count() / 16 > most)  // more than a grid has blocks; a block computes 16 results or more
       return limit(self, "elements of a tensor", 16 * most, shape.count());
   return {};
 }

@@ -1,6 +1,6 @@
-// y = the sum of the inputs, or the function of this sum that the unit's tail has. Every input's gradient is dy itself
-// or, with a function, the function's gradient, which is computed from y. If there are more inputs than one launch
-// adds, further launches add the rest to y.
+// y = the sum of the inputs, or f(sum) if the unit's tail has a function f. The gradient of every input is dy or, with
+// a function, dy f'(sum), which is computed from y. If there are more inputs than one launch adds, further launches add
+// the rest to y.
 
 #include "kernels/add.h"
 

@@ -1,5 +1,5 @@
-// Batch normalisation, optionally with an Add and a ReLU or with a function after it: binds its kernels. Per channel,
-// forward saves the statistics and the exact factors of y.
+// Batch normalisation, optionally with an Add and a ReLU or with a function after it: binds its kernels. Forward saves
+// the statistics of each channel and the exact factors of y.
 
 #include "kernels/norm/batch_norm.h"
 
@@ -31,7 +31,7 @@ NormNumbers<T> numbers_of(const Args& args, const BatchNorm& op) {
           .momentum = op.momentum};
 }
 
-/// y from the values of the channels.
+/// Computes y from x and from the numbers of the channels, which are saved or prepared.
 template <class T>
 void apply(Stream stream, const Args& args, const Tail& tail, const void* channels) {
   batch_norm_apply(stream, view<const T>(args.x[0]), tail.add ? view<const T>(args.x[1]) : View<const T>(),

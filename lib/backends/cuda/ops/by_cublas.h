@@ -9,7 +9,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// The same product, transposed: the product of the transposes in reverse order.
+/// The same product in transposed form: c^T = b^T a^T.
 template <class T>
 GemmProblem<T> transposed(GemmProblem<T> p) {
   std::swap(p.m, p.n);
@@ -20,7 +20,7 @@ GemmProblem<T> transposed(GemmProblem<T> p) {
   return p;
 }
 
-/// Rows or columns of c are dense. `workspace` has machine.blas_workspace_bytes().
+/// Computes the product by cuBLAS. Rows or columns of c are dense. `workspace` has machine.blas_workspace_bytes().
 template <class T>
 void by_cublas(Machine& machine, GemmProblem<T> p, void* workspace) {
   if (p.c_n != 1 || p.c_m < p.n) p = transposed(p);
@@ -40,7 +40,7 @@ void by_cublas(Machine& machine, GemmProblem<T> p, void* workspace) {
   machine.blas(workspace).gemm(gemm);
 }
 
-/// The product by the machine's cuBLAS or, without a machine, by our kernel; and the bytes of its workspace.
+/// Computes the product by cuBLAS or, if `blas` is null, by our kernel. product_bytes() is the size of its workspace.
 template <class T>
 void multiply(Machine* blas, Stream stream, const GemmProblem<T>& p, void* workspace) {
   if (blas != nullptr) return by_cublas(*blas, p, workspace);

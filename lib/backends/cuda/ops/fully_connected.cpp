@@ -1,7 +1,7 @@
 // Fully connected: y = x w^T + bias, by a product of cuBLAS or our own.
 //
-//   cublas   the library's; the default if it can be opened
-//   gemm     kernels/gemm/gemm.cu: needs no cuBLAS
+//   cublas   the product of the library; the default if the library can be opened
+//   gemm     our product, kernels/gemm/gemm.cu: needs no cuBLAS
 //
 // Rows of x and y are images, rows of w are outputs. With a ReLU in the unit, backward first writes the masked dy to
 // the workspace.
@@ -26,8 +26,8 @@ struct Matrix {
 
 int features_of(const ConvUnit& c) { return static_cast<int>(c.x.image()); }
 
-/// The product of one pass: y = x w^T of images x features and outputs x features, dx = dy w of images x outputs, or
-/// dw = dy^T x. Our product is faster with few columns than with few rows, so if there are fewer rows it is transposed.
+/// The product of one pass: y = x w^T, dx = dy w or dw = dy^T x. x is images x features, w is outputs x features.
+/// Transposed if there are fewer rows than columns: our product is faster with few columns.
 template <class T>
 GemmProblem<T> product_of(const ConvUnit& c, Pass pass, const Matrix<const T>& a, const Matrix<const T>& b,
                           const Matrix<T>& to) {

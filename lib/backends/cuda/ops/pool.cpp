@@ -1,5 +1,5 @@
-// Pooling. In training max pooling saves the position of the first maximum in its window: one byte, or four if a window
-// has more than 256 cells. Averages save nothing, and their backward reads only dy.
+// Pooling. In training max pooling saves the position of the first maximum in each window: one byte, or four if windows
+// have more than 256 cells. Averages save nothing, and their backward reads only dy.
 
 #include "kernels/pool/pool.h"
 

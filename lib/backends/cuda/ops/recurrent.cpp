@@ -1,7 +1,7 @@
 // Recurrent: the choice of kernels, and the products over all steps.
 //
 //   persistent  all steps in one launch, a block for some images; for LSTMs of at most 128 hidden values, the default
-//   steps       a launch per step; for any number
+//   steps       a launch per step; for any number of hidden values
 //   steps+gemm  the same, with our own products: needs no cuBLAS
 //
 // Forward copies x to rows, multiplies them by the input weights (for ids: takes columns of the weights) and runs the
@@ -24,14 +24,14 @@ constexpr const char *persistent_name = "persistent", *own_products_name = "step
 
 struct Layer {
   RecurrentExtent extent;
-  int channels;    ///< channels of x; for ids the vocabulary, as if one-hot
+  int channels;    ///< channels of x; for ids the vocabulary's size, as if one-hot
   int vocabulary;  ///< 0: x is not ids
   bool training, persistent, wants_dx, add_dx, add_dw;
   Machine* blas;  ///< null: products are our own
 
   int gates() const { return 4 * extent.hidden; }
   int products() const { return extent.matrices() * extent.hidden; }  ///< rows of weights
-  /// The first rows of weight_hh whose gates are neighbours in a row of `dgates`: all; in a GRU those of r and z only.
+  /// Number of first rows of weight_hh whose gates are neighbours in a row of `dgates`: all; in a GRU only r and z.
   int together() const { return (extent.gru ? 2 : 4) * extent.hidden; }
   int rows() const { return extent.images * extent.steps; }
 };
@@ -42,7 +42,7 @@ GemmProblem<T> forward_product(const Layer& l, const T* w, const T* rows, T* gat
   return {l.products(), l.rows(), l.channels, w, l.channels, 1, rows, 1, l.channels, gates, 1, l.gates(), false};
 }
 
-/// The gradient of the weights of `gates` neighbouring gates. They multiply rows of `columns` numbers.
+/// The gradient of the weights of `gates` neighbouring gates: dgates^T times rows of `columns` numbers.
 template <class T>
 GemmProblem<T> weight_product(const Layer& l, int gates, const T* dgates, const T* rows, int columns, T* dw) {
   return {gates, columns, l.rows(), dgates, 1, l.gates(), rows, columns, 1, dw, columns, 1, l.add_dw};
@@ -53,7 +53,7 @@ GemmProblem<T> data_product(const Layer& l, const T* dgates, const T* w, T* dx) 
   return {l.rows(), l.channels, l.products(), dgates, l.gates(), 1, w, l.channels, 1, dx, l.channels, 1, false};
 }
 
-/// The numbers that forward keeps for backward; in inference a part of the workspace.
+/// The numbers that forward keeps for backward. In inference they are in the workspace.
 template <class T>
 struct Saved {
   T* gates;
@@ -81,7 +81,7 @@ struct ForwardMemory {
 template <class T>
 struct BackwardMemory {
   T* dgates;
-  T* h;     // h of the step before
+  T* h;     // h of the previous step
   T* rows;  // rows of x, then of dx
   T* state;
   void* product;  // workspace of the product or of the bias gradient
@@ -99,7 +99,7 @@ struct BackwardMemory {
              product_bytes(l.blas, data_product<T>(l, {}, {}, {}))})))) {}
 };
 
-/// The bytes of parts that each have the alignment of a cuBLAS workspace.
+/// Bytes of all members of `Memory`, each aligned like a workspace of cuBLAS.
 template <class Memory>
 std::size_t bytes_of(const Layer& l) {
   return allocated_bytes([&](auto& memory) { Memory(l, memory); }, block_alignment);
@@ -174,7 +174,7 @@ void backward(Stream stream, const Layer& l, const Args& args) {
   recurrent_from_rows(stream, static_cast<const T*>(memory.rows), {l.extent.reverse}, view<T>(args.dx[0]), l.add_dx);
 }
 
-/// The algorithm of a step for these passes: the choice's, or the best. A step has only one name.
+/// The algorithm of a step for these passes: the one that the choice names, or the best. A step has only one name.
 std::string algorithm_of(const std::string& unit, const Recurrent& op, const Choice& choice,
                          const std::vector<Pass>& passes) {
   const std::vector<std::string> known = recurrent_algorithms(op);
@@ -205,7 +205,7 @@ std::vector<std::string> recurrent_algorithms(const Recurrent& op) {
 Lowered lower(const Recurrent& op, const Spec& spec, const Choice& choice, Machine& machine) {
   const std::string unit = machine.backend + ": " + to_string(Op(op));
   const Shape& x = spec.x.at(0).shape;
-  // If x has numbers, the grid of gemm() limits the rows: 65535 tiles of 64. Ids need no product; rows() is an int.
+  // The grid of gemm() limits the rows: 65535 tiles of 64. Ids need no product; only the type of rows() limits them.
   const std::int64_t most_rows = op.vocabulary == 0 ? 65535 * 64 : std::numeric_limits<int>::max();
   if (const std::int64_t rows = std::int64_t{x.n} * x.h; rows > most_rows)
     throw Unsupported(unit + " takes up to " + std::to_string(most_rows) + " steps of all images, not " +

@@ -1,6 +1,6 @@
 // Convolution: forward with bias and ReLU, and the gradients of filter, bias and data. In inference an Add may come
 // before the ReLU, and a batch norm is folded into filter and bias. A "+fused" algorithm computes forward in one call.
-// In the place of ReLU another function may follow in inference: our kernel applies it to y.
+// In inference another function may take the place of the ReLU: our kernel applies it to y.
 //
 // An engine of cuDNN's graphs (graph/unit_engines.h) may take the place of the library's calls. In forward it computes
 // bias, addend and ReLU as well. In the data gradient, a "+fused" engine applies the mask of the ReLU before the unit.
@@ -20,12 +20,12 @@
 namespace lamina::cudnn {
 namespace {
 
-/// Shared by all passes of one unit.
+/// The data that all passes of a unit share.
 struct Unit : ConvUnit {
   Session& session;
   const Api& api;
-  std::shared_ptr<const HalfConv> halves;  ///< null for other types
-  bool masks;                              ///< whether the gradients need a mask of dy
+  std::shared_ptr<const HalfConv> halves;  ///< null for f32 and f64
+  bool masks;                              ///< whether the gradients need the masked dy
   std::size_t filter_offset;               ///< offset of the filter in prepared memory; a folded bias is before it
 
   Unit(const Spec& spec, Session& in)
@@ -79,7 +79,7 @@ struct OnePass : Unit {
   std::shared_ptr<const ConvProblem> problem;
   Taken taken;
 
-  /// The address `further` bytes behind the library's workspace. The copy of x comes first, then dw in halves.
+  /// The address `further` bytes behind the library's workspace. The copy of x is there first, then dw in halves.
   void* behind_library(const Args& args, std::size_t further = 0) const {
     return static_cast<char*>(args.workspace) + aligned(taken.workspace_bytes + further);
   }
@@ -123,8 +123,8 @@ class Forward : OnePass {
   }
 
  private:
-  /// Throws Unsupported for any refusal by the library. Only a call shows whether it supports the fusion, and whether
-  /// the workspace of the convolution alone is enough for it.
+  /// Throws Unsupported for any refusal by the library. Only a call shows whether the library supports the fusion, and
+  /// whether the convolution's own workspace is enough.
   void run_fused(const Args& args) const {
     const Status status = api.ConvolutionBiasActivationForward(
         session.handle(), one(values), problem->image(), args.x[0].data, problem->filter(), filter(args),
@@ -192,7 +192,7 @@ class BackwardData : OnePass {
  public:
   BackwardData(OnePass pass, const Spec& spec) : OnePass(std::move(pass)) {
     if (!spec.masks_dx || taken.fused) return;
-    Spec before = spec;  // the unit of the ReLU before this one, as its mask needs it
+    Spec before = spec;  // the unit that ends in the ReLU before this unit
     before.y = spec.x[0];
     mask_.emplace(before, session);
   }

@@ -1,4 +1,4 @@
-// The rows of the library's convolution algorithms for one unit.
+// Makes the alternatives of a convolution's pass from the library's algorithms, for pick().
 
 #include "conv_algorithms.h"
 
@@ -37,7 +37,7 @@ int asked_math(const std::string& unit, const Api& api, DType dtype, Math math) 
   return has_fma ? math_type::fma : math_type::standard;
 }
 
-/// Why the math of an answer is not acceptable, or empty. Tensor cores multiply f64 and halves in full precision.
+/// Why the math of an answer is refused; empty: it is not. Tensor cores multiply f64 and halves in full precision.
 std::string math_refusal(DType dtype, Math asked, int answered) {
   if (answered == math_type::allow_conversion) return "would round to 16 bits";
   if (dtype != DType::f32) return {};
@@ -53,11 +53,11 @@ struct Rows {
   int math;
   bool adds;
   std::size_t own_bytes;
-  std::string_view suffix;  ///< of the names of fused calls; empty for plain ones
+  std::string_view suffix;  ///< end of the names of fused calls; empty for plain calls
   const std::function<Lowered::Step(const Taken&)>& make;
 
-  /// The library's answers, then the rows without an answer or with a bad one. Rows with a suffix, and the rows after
-  /// the answers, are taken by name only.
+  /// First the library's answers, then the rows that have no answer or a refusal. These rows are taken by name only,
+  /// and so is every row with a suffix.
   std::vector<Alternative> answered() const {
     const bool named = !choice.algorithm[static_cast<std::size_t>(problem.pass())].empty();
     std::vector<Alternative> all;
@@ -103,7 +103,7 @@ struct Rows {
     if (answer != nullptr) {
       if (const std::string reason = math_refusal(dtype, choice.math, answer->math); !reason.empty())
         next.refusal = next.algorithm + ": " + reason;
-      // Strict stays strict: an answer with standard math would allow TF32.
+      // In strict math the answer's math is not taken over: standard math would allow TF32.
       if (choice.math == Math::tf32 || is_half(dtype)) own_math = answer->math;
     }
     taken.math = choice.math == Math::tf32 && own_math != math_type::fma ? Math::tf32 : Math::strict;
@@ -115,7 +115,7 @@ struct Rows {
     problem.set_math(own_math);
     if (const Status status = problem.workspace(taken.number, taken.workspace_bytes); status != ok) {
       if (!refused(problem.api(), status))
-        check(problem.api(), status, "the question for its workspace", __FILE__, __LINE__);
+        check(problem.api(), status, "the query for its workspace", __FILE__, __LINE__);
       Lowered::Step none;
       none.reason = taken.name + ": " + text(problem.api(), status);
       return none;

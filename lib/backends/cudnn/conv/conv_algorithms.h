@@ -45,7 +45,7 @@ class ConvProblem {
   ConvolutionObject* convolution() const { return convolution_.get(); }
 
   void set_math(int math);
-  std::vector<AlgorithmResult> ask() const;  ///< in the library's order, best first; if refused, the status is not ok
+  std::vector<AlgorithmResult> ask() const;  ///< in the library's order, best first; `status` shows a refusal
   Status workspace(int algorithm, std::size_t& bytes) const;
 
  private:
@@ -65,15 +65,15 @@ class ConvProblem {
 /// deterministic if the choice demands that.
 struct Taken : graph::TakenEngine {
   int number = 0;
-  bool fused = false;               ///< whether it is the call of has_fused_call() or, of an engine, masks dx by x
-  std::size_t workspace_bytes = 0;  ///< what our own bytes leave of the limit, if the query had no device
+  bool fused = false;               ///< row: whether it is a fused call; engine: whether it masks dx by x
+  std::size_t workspace_bytes = 0;  ///< bytes of the library; without a device the limit less own_bytes
   bool exact = true;                ///< whether workspace_bytes is the exact need
 };
 
-/// The step of one pass: pick() chooses among the engines, if the session has them, and then the rows in the library's
-/// order. `make` makes the step of the taken engine or row; before that, if there is a device, a row's math type is set
-/// in the problem's descriptor. Three kinds of rows are taken only by name: if the pass `adds`, rows that may refuse to
-/// add; rows without an answer; fused calls. `own_bytes` of the workspace are ours.
+/// The step of one pass. pick() tries the engines, if the session has them, and then the rows in the library's order.
+/// `make` makes the step of the taken engine or row. Before that, if there is a device, the problem's descriptor gets
+/// the row's math type. Three kinds of rows are taken only by name: if the pass `adds`, rows that may refuse to add;
+/// rows without an answer; fused calls. `own_bytes` of the workspace are ours.
 Lowered::Step pick_conv(const std::string& unit, const Spec&, ConvProblem&, const Choice&, bool adds,
                         std::size_t own_bytes, Session&, const std::function<Lowered::Step(const Taken&)>& make);
 

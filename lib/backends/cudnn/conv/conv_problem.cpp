@@ -20,7 +20,7 @@ ConvProblem::ConvProblem(const Conv& op, const Spec& spec, Pass pass, TensorDesc
 
 void ConvProblem::set_math(int math) { LAMINA_CUDNN(api_, SetConvolutionMathType, convolution_.get(), math); }
 
-/// Calls ask(name of the pass, the library's three questions about it, and the descriptors in their order).
+/// Calls ask(name of the pass, the library's three queries about it, the descriptors in the order of their arguments).
 template <class Ask>
 auto ConvProblem::with_questions(const Ask& ask) const {
   switch (pass_) {

@@ -25,7 +25,7 @@ class HalfConv : Calls {
   void write_filter(const Tensor& w, void* to) const;
   /// dw = from, or dw += from.
   void take_gradient(void* from, const Tensor& dw, bool adds) const;
-  /// Gives x. If x is padded, writes the padded copy to `room` and gives this copy.
+  /// Returns x or, if x is padded, writes the padded copy to `room` and returns this copy.
   const void* image(const Args&, void* room) const;
 
  private:
@@ -33,7 +33,7 @@ class HalfConv : Calls {
 
   std::int64_t filter_pitch_;
   std::size_t filter_bytes_, image_bytes_;
-  std::optional<TensorDescriptor> x_, whole_, part_;  ///< x, its padded copy, and x within the copy; none: not padded
+  std::optional<TensorDescriptor> x_, whole_, part_;  ///< x, its padded copy, x within the copy; empty: not padded
 };
 
 }  // namespace lamina::cudnn

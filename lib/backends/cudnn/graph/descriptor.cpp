@@ -1,4 +1,4 @@
-// Parts as text and as descriptors; the calls of cuDNN's graph API; what a device is told as.
+// Turns parts into text and into descriptors, calls cuDNN's graph API, and tells descriptors the device.
 
 #include "descriptor.h"
 
@@ -11,7 +11,7 @@
 namespace lamina::cudnn::graph {
 namespace {
 
-/// What was made of each part that was seen so far.
+/// The parts that were seen so far, each with what was made of it.
 template <class T>
 using Seen = std::map<PartRef, T>;
 
@@ -35,7 +35,7 @@ void append(std::string& text, const Part& part, Seen<std::size_t>& seen) {
   text += ")";
 }
 
-/// Sets an attribute to numbers, each in the form that the library has for the type.
+/// Sets an attribute to numbers of type T. A fraction is two numbers: numerator and denominator.
 template <class T>
 void set(Descriptor& whole, int attribute, const Part::Value& value) {
   std::vector<T> elements;

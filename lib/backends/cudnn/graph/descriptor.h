@@ -1,6 +1,6 @@
 #pragma once
-// Descriptors of cuDNN's graph API: objects of many kinds that have attributes and are finalized before use. First as
-// data, which needs no library, then as the library's objects, which are told the device.
+// Descriptors of cuDNN's graph API: objects of many kinds that have attributes and are finalized before use. A Part is
+// a descriptor as data and needs no library. A Descriptor is the library's object and is told the device.
 
 #include <cstddef>
 #include <cstdint>
@@ -71,7 +71,7 @@ class Descriptor : Owned<void, &Api::BackendCreateDescriptor, &Api::BackendDestr
   std::int64_t read(Attribute, Type, std::int64_t room, void* elements) const;
 };
 
-/// A library and a device, by its handle or its properties.
+/// A library and a device. The device is given by its handle or by its properties.
 class Target {
  public:
   /// Throws UsageError if the library rejects the text, LoadError if it is too old or lacks a part to read the text.
@@ -80,9 +80,9 @@ class Target {
 
   const Api& api() const { return api_; }
   HandleObject* handle() const { return handle_; }  ///< null if the device is absent
-  /// The properties that a plan depends on; empty where the library does not tell a handle's, as before 9.8.
+  /// The device's properties that a plan depends on. Empty for a handle's device before 9.8, which does not tell them.
   const std::string& properties() const { return properties_; }
-  /// Tells a descriptor the device, if its kind has an attribute for it. The library crashes on a plan without one.
+  /// Tells a descriptor the device, if its kind has an attribute for it. cuDNN crashes on a plan without a device.
   void tell(Descriptor& to, Kind) const;
 
  private:
@@ -92,14 +92,14 @@ class Target {
   std::string properties_;
 };
 
-/// Makes and finalizes the descriptor, and those that it is made of.
+/// Makes and finalizes the descriptor of a part, after the descriptors of the parts in it.
 Descriptor make(const Target&, const Part&);
 
-/// Throws LoadError for a cuDNN that is too old for an absent device: before 9.8 it does not answer about one, and
-/// before 9.11 it makes no plans for one. The constructor of a Target by properties demands the first.
+/// Throws LoadError for a cuDNN that is too old for an absent device. Questions about such a device need 9.8, plans for
+/// it (`makes_plans`) need 9.11. The constructor of a Target by properties demands 9.8.
 void check_version(const Api&, bool makes_plans);
 
-/// The result of `make`. If the library refuses it, there is none, and `why` has the reason.
+/// The result of make(). If the library refuses the call, the result is empty and `why` has the reason.
 template <class Make>
 std::optional<std::invoke_result_t<Make>> attempt(const Make& make, std::string& why) {
   try {

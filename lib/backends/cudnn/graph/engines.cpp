@@ -19,7 +19,7 @@ bool CudnnEngine::has(std::string_view note) const {
 std::vector<PlannedUnit> cudnn_graph_units(const Graph& graph, const Options& options) {
   if (options.choice.algorithm != Choice{}.algorithm || !options.choice_of.empty())
     throw UsageError("cudnn_graph_units: where units end does not depend on named algorithms; leave them out");
-  // The planner asks it where units end and which tensors have gaps: this needs neither a device nor a library.
+  // The planner asks this backend where units end and which tensors have gaps. This needs no device and no library.
   const auto backend = cudnn::make_backend("cudnn-graph", nullptr, nullptr, std::make_unique<UnitEngines>("", ""));
   return planned_units(graph, *backend, options);
 }
@@ -52,7 +52,7 @@ class CudnnEngines::Impl {
   cudnn::Claim claim;
   cudnn::Library library;
   Target device;
-  bool checked = false;  ///< whether all parts were checked to be of one directory; they open with the first answer
+  bool checked = false;  ///< whether it is known that all parts are of one directory; the first answer opens them
 };
 
 CudnnEngines::CudnnEngines(const std::string& directory, const std::string& device)

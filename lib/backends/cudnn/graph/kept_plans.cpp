@@ -1,4 +1,4 @@
-// File: a line with the sum of all that follows, a line with the lengths of key and plan, key, plan.
+// A file has a line with the hash of the rest, a line with the lengths of key and plan, the key, and the plan.
 
 #include "kept_plans.h"
 
@@ -50,7 +50,7 @@ std::optional<std::string> KeptPlans::find(const std::string& key, std::string& 
   std::ifstream stream(file(key), std::ios::binary);
   if (!stream) return std::nullopt;
   const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  // The plan is what follows the key. Only a whole file is equal to what would be written for it.
+  // The plan follows the key. The file is whole if it equals the contents that this plan would be kept with.
   const std::string before = "\n" + key + "\n";
   if (const std::size_t at = text.find(before); at != text.npos) {
     const std::size_t begin = at + before.size();

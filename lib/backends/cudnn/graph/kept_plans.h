@@ -9,14 +9,14 @@ namespace lamina::cudnn::graph {
 
 class KeptPlans {
  public:
-  /// Makes the folder if it is missing. If `folder` is empty, no plan is to be kept. Throws FileError if the folder
-  /// cannot be made, or its name is that of something else.
+  /// Makes the folder if it is missing. If `folder` is empty, no plan is kept. Throws FileError if the folder cannot be
+  /// made, or if something else has its name.
   explicit KeptPlans(std::filesystem::path folder);
 
   /// The plan of the key, if there is one. `complaint` names a file that is damaged or of another key.
   std::optional<std::string> find(const std::string& key, std::string& complaint) const;
 
-  /// Keeps a plan, in place of one of the same key. If that fails, `complaint` says why.
+  /// Keeps a plan; it replaces a plan of the same key. If that fails, `complaint` says why.
   void keep(const std::string& key, const std::string& plan, std::string& complaint) const;
 
   std::filesystem::path file(const std::string& key) const;

@@ -41,7 +41,7 @@ class GraphBuilder {
   PartRef by_channel(std::int64_t id, int channels) const { return dense(id, {1, channels, 1, 1}, in_f32); }
   PartRef number(std::int64_t id) const { return dense(id, {}, in_f32, {{tensor_is_by_value, {type_boolean, 1}}}); }
 
-  /// What an operation writes: a tensor with an id or, with not_stored, one that only the next operation reads, in f32.
+  /// The result of an operation: a tensor with an id or, for not_stored, an f32 tensor for the next operation only.
   PartRef between(TensorId id, const Shape& shape) {
     return id != not_stored ? value(id, shape) : passed(shape, in_f32);
   }
@@ -65,7 +65,7 @@ class GraphBuilder {
     element_wise(pointwise_relu_backward, x, {{operation_pointwise_dy, dy}, {operation_pointwise_dx, dx}});
   }
 
-  /// The rest of a unit's forward pass behind `y`: + bias, + addend, ReLU, of which any may be missing.
+  /// Appends the operations of a forward pass that follow `y`: + bias, + addend, ReLU. Any of them may be missing.
   void finish(PartRef y, const Shape& shape, const PartRef& bias, const PartRef& addend, bool relu) {
     for (const PartRef& term : {bias, addend}) {
       if (term == nullptr) continue;
@@ -88,7 +88,7 @@ class GraphBuilder {
 
 Numbers both(const Size& size) { return {size.h, size.w}; }
 
-/// y = x * w, + bias, + addend, ReLU; or one of the two gradients, of which dx may be masked by x. On halves w and dw
+/// Forward is y = x * w, + bias, + addend, ReLU. Backward is dw, or dx, which may be masked by x. On halves w and dw
 /// are halves as well.
 PartRef graph_of(const Conv& op, const Spec& spec, Pass pass) {
   const ConvUnit unit = conv_unit(spec);
@@ -196,7 +196,7 @@ PartRef graph_of(const BatchNorm&, const Spec& spec, Pass pass) {
   return builder.graph();
 }
 
-/// In training, a max pool stores an index for each window: which of its values it took, as the library counts them.
+/// In training, a max pool stores the index of the value that each window took, as the library counts values.
 PartRef pool_graph(const Spec& spec, Pass pass, const Size& window, const Size& stride, const Size& pad, int mode) {
   const Shape &x = spec.x.at(0).shape, &y = spec.y.shape;
   const int padding = mode == resample_max ? padding_minus_infinity : padding_zero;
@@ -230,7 +230,7 @@ PartRef graph_of(const MaxPool& op, const Spec& spec, Pass pass) {
 
 PartRef graph_of(const AveragePool& op, const Spec& spec, Pass pass) {
   if (op.count_padding && op.rounding == Rounding::up)
-    refuse(spec.op, "no graph counts padding without the cells beyond it");
+    refuse(spec.op, "no graph counts padding but not the cells beyond it");
   return pool_graph(spec, pass, op.window, op.stride, op.pad,
                     op.count_padding ? resample_average_all : resample_average);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// From a unit's pass to an operation graph of cuDNN, as data, which needs no library.
+// Makes cuDNN's operation graph of a unit's pass, as data. This needs no library.
 
 #include <cstdint>
 
@@ -36,24 +36,24 @@ enum TensorId : std::int64_t {
   first_virtual = 100
 };
 
-/// The graph of a unit's pass. The gradients of a product, and those of a batch norm without masks_norm(), read a dy
-/// that the mask of the tail's ReLU was applied to. Throws UsageError for a pass that is not of cudnn_graphs(), and
-/// Unsupported for a unit that cuDNN has no graph for.
+/// The graph of a unit's pass. The gradients of a convolution or fully connected op, and of a batch norm without
+/// masks_norm(), read a dy that the tail's ReLU has already masked. Throws UsageError for a pass that is not of
+/// cudnn_graphs(), Unsupported for a unit without a graph.
 PartRef operation_graph_of(const Spec&, Pass);
 
-/// Whether the graph of a batch norm's gradients has the mask of the ReLU behind it: engines take it in nhwc only.
+/// Whether the graph of a batch norm's gradients applies the mask of the tail's ReLU: engines do so in nhwc only.
 bool masks_norm(const Spec&);
-/// Whether the gradient of a batch norm's addend is wanted, which is the masked dy.
+/// Whether the gradient of a batch norm's addend is wanted. It is the masked dy.
 bool wants_addend_gradient(const Spec&);
 
 /// Whether `next` may follow the op of a unit and the first `count` ops of its tail.
 bool joins_graph(const Spec&, std::size_t count, const Op& next);
 
-/// Whether the mask of the ReLU that ends a unit may follow the data gradient of the product that reads its y. cuDNN
-/// has engines for that in nhwc only.
+/// Whether the graph of the data gradient of `reader`, which reads the unit's y, may apply the mask of the ReLU that
+/// ends the unit. cuDNN has engines for that in nhwc only.
 bool joins_gradient(const Spec&, const Spec& reader);
 
-/// A fully connected unit as the convolution of images of one pixel, whose graph is the same.
+/// A fully connected unit as a convolution of images of one pixel. Both have the same graph.
 Spec as_convolution(const Spec&);
 
 }  // namespace lamina::cudnn::graph

@@ -12,7 +12,7 @@
 namespace lamina::cudnn::graph {
 namespace {
 
-/// Room for more than any version has.
+/// More notes and knobs than an engine has in any version.
 constexpr std::size_t notes_room = 32, knobs_room = 64;
 
 std::string name_of(std::string_view names, int number, const char* kind) {

@@ -1,6 +1,6 @@
 #pragma once
-// Engines that the heuristics propose for a graph, and execution plans made of them, for a device that is present, or
-// known by its properties. All calls go through a table: the library's or a test's.
+// Engines that the heuristics propose for a graph, and execution plans made of them. The device is present, or known by
+// its properties. All calls go through a table of functions: the library's or a test's.
 
 #include <memory>
 #include <optional>
@@ -29,7 +29,7 @@ Descriptor make_plan(const Target&, const PartRef& graph, const CudnnEngine&);
 struct BuiltPlan : CudnnPlan {
   std::optional<Descriptor> plan{};
   HandleObject* handle = nullptr;       ///< handle of the device
-  std::vector<std::int64_t> tensors{};  ///< ids, as the graph has them
+  std::vector<std::int64_t> tensors{};  ///< ids of the graph's tensors
 };
 
 using PlanRef = std::shared_ptr<const BuiltPlan>;

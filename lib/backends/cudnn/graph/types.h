@@ -1,7 +1,7 @@
 #pragma once
-// The part of cuDNN's graph API that plans are made with: its numbers, so that no header of cuDNN is needed to build.
-// Each table has our name, the number, and cuDNN's name, by which library/header_check.cpp compares it with the real
-// header.
+// The numbers of cuDNN's graph API that plans need, so that no header of cuDNN is needed to build.
+// A row has our name, the number, and cuDNN's name. Where cuDNN's header is found, library/header_check.cpp compares
+// the numbers with it.
 
 #include <string_view>
 
@@ -144,7 +144,7 @@ namespace lamina::cudnn::graph {
   X(device_handle, 2701, CUDNN_ATTR_DEVICEPROP_HANDLE)                                      \
   X(device_json, 2702, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION)
 
-// Values of attributes. library/types.h has those of the types of data and of the convolution mode.
+// Values of attributes. library/types.h has the numbers of data types and of the convolution mode.
 #define LAMINA_CUDNN_VALUES(X)                                       \
   X(data_int8, 3, CUDNN_DATA_INT8)                                   \
   X(data_boolean, 11, CUDNN_DATA_BOOLEAN)                            \
@@ -170,8 +170,8 @@ enum Attribute : int { LAMINA_CUDNN_ATTRIBUTES(LAMINA_CUDNN_ENUMERATOR) };
 enum Enumerator : int { LAMINA_CUDNN_VALUES(LAMINA_CUDNN_ENUMERATOR) };
 #undef LAMINA_CUDNN_ENUMERATOR
 
-/// The attributes of a convolution's operation, counted from alpha's number, which depends on the pass. Image and
-/// result are x and y, or their gradients.
+/// The attributes of a convolution's operation, as offsets from the number of alpha, which depends on the pass. Image
+/// and result are x and y, or their gradients.
 constexpr int beta = 1, descriptor = 2, weights = 3, image = 4, result = 5;
 
 /// Names of cuDNN's numbers 0, 1, 2, ..., as words.

@@ -74,7 +74,7 @@ class EngineKernel final : public Kernel {
 bool is_engine(const std::string& name) { return name.starts_with(engine_prefix); }
 bool is_fused(const Spec& spec, Pass pass) { return pass == Pass::backward_data && spec.masks_dx; }
 
-/// The engine that a name gives by its knobs.
+/// The engine that a name describes by its number and knobs.
 CudnnEngine parsed(const std::string& name) {
   const auto wrong = [&](const std::string& why) {
     return UsageError("cudnn-graph: '" + name + "' names no engine: " + why);
@@ -135,7 +135,7 @@ const void* usual_place(std::int64_t id, const Args& args, void*) {
 
 void UnitEngines::complain(Lowered::Step& step) {
   if (!complaint_ || complaint_->empty()) return;
-  step.reason += "; " + *complaint_ + "; it is made anew, as others may be";
+  step.reason += "; " + *complaint_ + "; it is made anew, and others may be, too";
   complaint_->clear();
 }
 
@@ -221,7 +221,7 @@ std::vector<Alternative> UnitEngines::of_one_graph(const Spec& spec, Pass pass, 
       next.reason += (&note == &engine.notes.front() ? ", with the notes " : ", ") + note;
     if (const std::string reason = math_refusal(engine, spec.y.dtype, choice.math); !reason.empty())
       next.refusal = name + ": " + reason;
-    else if ((fused && engine.fallback) || ++by_rule > most_proposals)  // the plain graph has faster ones
+    else if ((fused && engine.fallback) || ++by_rule > most_proposals)  // the plain graph has faster engines
       next.place = by_name_only;
     TakenEngine taken{name, nullptr, !engine.has("nondeterministic"),
                       spec.y.dtype == DType::f32 && engine.has("tensor_core") ? Math::tf32 : Math::strict};

@@ -23,8 +23,8 @@ struct TakenEngine {
   Math math = Math::strict;
 };
 
-/// The part of a step that is not in its plan. This part has its own bytes in the workspace, behind the plan's bytes:
-/// `own` is their address.
+/// The work of a step around its plan. It has own_bytes of the workspace, behind the plan's bytes; `own` is their
+/// address.
 struct Around {
   /// The address of a tensor by its id. Null: the tensor is not wanted, and the plan does not run.
   std::function<const void*(std::int64_t id, const Args&, void* own)> place;
@@ -50,8 +50,8 @@ using MakeStep = std::function<Lowered::Step(const TakenEngine&)>;
 
 class UnitEngines {
  public:
-  /// `properties`: those of a device that may be absent, as JSON; empty: the device must be present. Plans are kept in
-  /// the folder, unless it is empty. Throws FileError as KeptPlans does.
+  /// `properties` describes a device that may be absent, as JSON; empty: the device must be present. Plans are kept in
+  /// `folder`, unless it is empty. Throws FileError as KeptPlans does.
   UnitEngines(std::string properties, const std::filesystem::path& folder)
       : json_(std::move(properties)), kept_(folder) {}
 
@@ -60,7 +60,7 @@ class UnitEngines {
   std::vector<Alternative> alternatives(const Spec&, Pass, const Choice&, Session&, const MakeStep&);
   std::vector<std::string> names(const Spec&, Pass, Session&);
 
-  /// Adds what was wrong with the folder to the reason of a step, once.
+  /// Adds a complaint about the folder, if there is one, to the reason of a step, once.
   void complain(Lowered::Step&);
   std::string describe() const;
 
@@ -83,7 +83,7 @@ class UnitEngines {
   std::optional<std::string> complaint_;  ///< first complaint about the folder; empty once it was reported
 };
 
-/// Replaces the step that the unit has for a pass by an engine's, if the choice allows that. Returns whether it did.
+/// Replaces the unit's step for a pass by the step of an engine, if the choice allows it. Returns whether it did.
 bool offer_engines(Lowered&, const Spec&, Pass, const Choice&, Session&, const Around& = {usual_place});
 
 }  // namespace lamina::cudnn::graph

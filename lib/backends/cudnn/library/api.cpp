@@ -1,4 +1,4 @@
-// Opening a cuDNN, and reading from the process map which files were opened.
+// Opens a cuDNN, and reads from the process's memory map which of its files are mapped.
 
 #include "api.h"
 
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* majors[] = {"9", "8", "7"};  // newest first
 
-/// The parts of 8 and 9, each before the parts that need it. Parts not named here come last.
+/// The parts of cuDNN 8 and 9, each before the parts that need it. Other parts come last.
 constexpr std::string_view parts[] = {"graph",
                                       "ops",
                                       "engines_precompiled",
@@ -48,7 +48,7 @@ std::string front_in(const fs::path& directory) {
   return {};
 }
 
-/// Index in `parts` of "libcudnn_<part><end>", or -1 for a file that is no part of this set.
+/// The index in `parts` of a file "libcudnn_<part><end>", or -1 for a file with another name.
 int rank_of(const std::string& file, const std::string& end) {
   const std::string begin = "libcudnn_";
   if (!file.starts_with(begin) || !file.ends_with(end) || file.size() <= begin.size() + end.size()) return -1;
@@ -116,7 +116,7 @@ bool Library::open(const std::string& file, int flags) {
 
 void Library::open_parts(const std::string& directory, const std::string& front) {
   if (!open(front)) throw LoadError("cannot open " + front + ": " + loader_error("no reason given"));
-  // The library opens its parts by bare name, and so gets the parts that are already open, from this directory.
+  // The library opens its parts by file name alone. So it gets the parts of this directory, which are open already.
   const std::string end = fs::path(front).filename().string().substr(std::strlen("libcudnn"));
   std::vector<std::pair<int, std::string>> found;
   std::error_code error;

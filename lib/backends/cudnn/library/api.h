@@ -35,7 +35,7 @@ bool at_least(const Api&, int major, int minor);
 /// An open library: its destructor closes it.
 class Library {
  public:
-  /// Opens the cuDNN of a directory with all its parts, or, if `directory` is empty, the one that the system's loader
+  /// Opens the cuDNN of a directory with all its parts, or, if `directory` is empty, the cuDNN that the system's loader
   /// finds. Throws LoadError for a file that is missing or does not open, a missing entry point of LAMINA_CUDNN_CORE,
   /// or a version before 7. Needs no device, and does not check for mixtures: see check_one_directory.
   explicit Library(const std::string& directory);
@@ -59,7 +59,7 @@ class Library {
 std::vector<std::string> mapped_directories();
 
 /// Call it once the library has opened its parts (with its first convolution descriptor, or handle).
-/// Throws LoadError, naming both directories, if its parts come from more than one.
+/// Throws LoadError, which names both directories, if the parts come from more than one directory.
 void check_one_directory(const Api&);
 
 }  // namespace lamina::cudnn

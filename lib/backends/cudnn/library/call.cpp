@@ -1,4 +1,4 @@
-// From a status to its meaning, and to an exception.
+// Turns a status into its meaning, its text, or an exception.
 
 #include "call.h"
 

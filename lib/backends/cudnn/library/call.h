@@ -1,6 +1,6 @@
 #pragma once
-// Calls into the library that throw on failure, and the owners of the objects it creates. The meaning of a status, in
-// every version: version 9 renumbered the statuses. Beyond these meanings only the library's own text is reliable.
+// Library calls that throw on failure, owners of the library's objects, and the meaning of a status in every version:
+// version 9 renumbered the statuses. Beyond these meanings only the library's own text is reliable.
 
 #include <cstdint>
 #include <memory>
@@ -12,7 +12,7 @@ namespace lamina::cudnn {
 
 enum class Meaning : std::uint8_t { bad_parameter, not_supported, no_memory, other };
 
-/// The meaning by the major version of the library.
+/// The meaning of a status in the library's major version.
 Meaning meaning(const Api&, Status);
 
 /// "CUDNN_STATUS_BAD_PARAM (2000)".
@@ -21,7 +21,7 @@ std::string name(const Api&, Status);
 /// The name of the last call's status and, if the library has it (9), ": " and the text of its last error.
 std::string text(const Api&, Status);
 
-/// Whether a call was refused, rather than failed: nothing was enqueued, another algorithm may work.
+/// Whether the library refused the call: nothing was enqueued, and another algorithm may work.
 bool refused(const Api&, Status);
 
 /// Throws unless the status is success: Unsupported if the library cannot do this, OutOfMemory if it has no memory,
@@ -48,7 +48,7 @@ Function* need(const Api& api, Function* entry, const char* name) {
 template <class Object, auto Create, auto Destroy>
 class Owned {
  public:
-  /// `first`: the arguments of the call before the object.
+  /// `first`: arguments of the library's create function that come before the object.
   template <class... First>
   Owned(const Api& api, const char* create, First... first) : object_(make(api, create, first...), Deleter{&api}) {}
   Object* get() const { return object_.get(); }

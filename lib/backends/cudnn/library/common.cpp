@@ -1,4 +1,4 @@
-// Descriptors from specs.
+// Makes descriptors from specs.
 
 #include "common.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Shared by the ops' files: the session they work in, descriptors from specs, factors in the library's types.
+// Helpers for the ops' files: the session of a unit, descriptors from specs, factors in the library's types.
 
 #include <algorithm>
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Calls {
 TensorDescriptor describe(const Api&, const Shape&, DType, Layout, std::int64_t pitch);
 TensorDescriptor describe_value(const Api&, const TensorSpec&);
 TensorDescriptor describe_gradient(const Api&, const TensorSpec&);
-/// A tensor of a number per channel, {1, c, 1, 1}: its strides are c, 1, 1, 1 in every layout of the other tensors.
+/// A tensor with one number per channel, {1, c, 1, 1}. Its strides are c, 1, 1, 1, whatever layout other tensors have.
 TensorDescriptor describe_dense(const Api&, const TensorSpec&);
 /// The calls of an op with one input, and its descriptors.
 struct Ends : Calls {
@@ -46,12 +46,12 @@ FilterDescriptor describe_filter(const Api&, const TensorSpec&);
 ActivationDescriptor describe_activation(const Api&, int mode, int nans = nan::propagate);
 
 int data_type_of(DType);     ///< throws Unsupported for types that this backend lacks
-int compute_type_of(DType);  ///< type of sums over tensors of the type: f32 for halves
+int compute_type_of(DType);  ///< type in which sums of such values are computed: f32 for halves
 
 /// Whether values and gradients are without gaps, as most calls of the library and all graphs need them.
 bool is_dense(const Spec&);
 
-/// Rows or columns of an image that `windows` windows cover, without its padding.
+/// Rows or columns that an image must have so that its windows stay within it and its padding; at least `extent`.
 inline int covered(int extent, int windows, int window, int stride, int pad) {
   return std::max(extent, (windows - 1) * stride + window - 2 * pad);
 }
@@ -60,7 +60,7 @@ inline int covered(int extent, int windows, int window, int stride, int pad) {
 /// engine of a data gradient with the mask of the ReLU before the unit.
 constexpr std::string_view fused_suffix = "+fused";
 
-/// Throws Unsupported for tf32 with another type than f32. `unit` starts the message.
+/// Throws Unsupported for tf32 with a type other than f32. `unit` starts the message.
 void check_math(const std::string& unit, DType, Math);
 
 /// Host numbers in the type of the library's scaling factors for tensors of `dtype`: double for f64, else float.
@@ -68,7 +68,7 @@ const void* one(DType);
 const void* zero(DType);
 inline const void* beta(DType dtype, bool adds) { return adds ? one(dtype) : zero(dtype); }
 
-/// Bytes of a tensor with this pitch, with the gap behind the last image, or behind the last pixel in nhwc.
+/// Bytes of a tensor with this pitch, including the gap behind the last image or, in nhwc, behind the last pixel.
 std::size_t extent_bytes(const TensorSpec&, std::int64_t pitch);
 
 /// Throws Unsupported: "cudnn: <op>: <reason>".
@@ -95,8 +95,8 @@ inline bool is_of_library(const Pointwise& op) {
   return op.function == Function::sigmoid || op.function == Function::tanh;
 }
 
-/// Ops that the kernels of the backend cuda compute. The library lacks most of them. docs/cudnn.md says what it has
-/// for some others, and why that is not used.
+/// Ops that the kernels of the backend cuda compute. The library lacks most of them. For the others docs/cudnn.md says
+/// why its calls are not used.
 template <class AnyOp>
 concept OpOfOurKernels = OneOf<AnyOp, Binary, ScaleShift, PRelu, Pad, Resize, Reorder, Reduce, GroupNorm, LayerNorm,
                                SoftmaxCrossEntropy, SigmoidCrossEntropy, Embedding, Dropout, Concat, Slice>;

@@ -1,5 +1,5 @@
-// Compiled if cudnn.h of version 9 is found: checks that header against our declarations, and from 9.11 on the numbers
-// of graphs. Generates no code.
+// Compiled if cudnn.h of version 9 is found. Checks our declarations against that header, and from 9.11 on also the
+// numbers of the graph API. Generates no code.
 
 #include <cudnn.h>
 
@@ -12,7 +12,7 @@
 namespace lamina::cudnn {
 namespace {
 
-/// Our form of a header's type: an enumerator is an int, an opaque object is ours of the same name.
+/// Our form of a type of the header: int for an enumeration, and our own type for an opaque object.
 template <class T>
 struct Ours {
   using type = std::conditional_t<std::is_enum_v<T>, int, T>;
@@ -118,7 +118,7 @@ static_assert(same(backward_data_alpha + image, CUDNN_ATTR_OPERATION_CONVOLUTION
 static_assert(same(backward_filter_alpha + descriptor, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC));
 static_assert(same(backward_filter_alpha + result, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY));
 
-// Later versions add notes and knobs; the first ones keep their numbers.
+// Later versions add notes and knobs; existing ones keep their numbers.
 static_assert(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC == 4 && CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13 == 8);
 static_assert(CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION == 0 && CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API == 3);
 static_assert(CUDNN_KNOB_TYPE_TILE_SIZE == 2 && CUDNN_KNOB_TYPE_WORKSPACE == 25);

@@ -37,8 +37,8 @@ class Session {
   /// The handle, on the device's stream. Throws LoadError (also for a mixture of directories) and DeviceError.
   HandleObject* handle();
 
-  /// Call it after each library call of this kind. Until it succeeds once, it checks that the parts that the process
-  /// has mapped come from one directory. Throws LoadError if they come from two.
+  /// Call it after each library call of this kind. Until a check of this kind has succeeded, checks that all mapped
+  /// parts of the library are of one directory. Throws LoadError if they are of two.
   void check_parts(Use);
 
   Machine& machine() { return *machine_; }
@@ -58,7 +58,7 @@ class Session {
 /// so each needs a separate process.
 class Claim {
  public:
-  /// Opens nothing. Throws LoadError if a claim on another directory exists, or process_library() opened another.
+  /// Opens nothing. Throws LoadError for a claim on another directory, or if process_library() opened another cuDNN.
   explicit Claim(const std::string& directory);
   ~Claim();
   Claim(const Claim&) = delete;

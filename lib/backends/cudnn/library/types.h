@@ -1,7 +1,7 @@
 #pragma once
 // The part of cuDNN's C interface that is called here: objects, numbers, results of a query. We declare it, so that the
 // backend is compiled on every machine, and for every version at once. If cudnn.h is found, header_check.cpp compares
-// it with these declarations. Our declarations have an int for each of its enumerators: a C call passes both alike.
+// it with these declarations. Where it has an enumeration, we have an int: a C call passes both alike.
 
 #include <cstddef>
 
@@ -47,7 +47,7 @@ constexpr int nchw = 0, nhwc = 1;
 }
 namespace math_type {
 constexpr int standard = 0;          ///< 7: no tensor cores; 8 and later: fp32 may be rounded to TF32
-constexpr int tensor_op = 1;         ///< tensor cores: 8 and later TF32 for fp32
+constexpr int tensor_op = 1;         ///< tensor cores; 8 and later: in TF32 for fp32
 constexpr int allow_conversion = 2;  ///< 7.2: fp32 may even be rounded to 16 bits
 constexpr int fma = 3;               ///< 8.0: no tensor cores
 }  // namespace math_type
@@ -67,7 +67,7 @@ namespace pooling_mode {
 constexpr int average_with_padding = 1, average_without_padding = 2, max_deterministic = 3;
 }
 namespace softmax {
-constexpr int accurate = 1, log = 2;  ///< algorithms: on x - max; its logarithm
+constexpr int accurate = 1, log = 2;  ///< algorithms: softmax of x - max; its logarithm
 constexpr int over_channels = 1;      ///< mode
 }  // namespace softmax
 namespace lrn {

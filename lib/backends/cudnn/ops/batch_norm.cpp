@@ -40,7 +40,7 @@ struct Normalisation : Ends {
       refuse(op, "epsilon is " + std::to_string(op.epsilon) + ", and cuDNN " + api.number() + " takes 1e-5 or more");
   }
 
-  /// The library writes all gradients or none: unwanted ones go here.
+  /// Room for unwanted gradients, because the library writes all gradients or none.
   std::size_t workspace_bytes() const { return 2 * channel_bytes + (wants_dx ? 0 : dx_bytes); }
 
   void* saved_mean(const Args& args) const { return args.saved; }
@@ -60,7 +60,7 @@ struct Normalisation : Ends {
     tail.forward(args);
   }
 
-  // The places of the gradients. Unwanted gradients go to `spare`, because the library writes all or none.
+  // The addresses of the gradients. Unwanted gradients go to `spare`.
   void* dx_to(const Args& args, void* spare) const {
     return wanted(args, 0) ? args.dx[0].data : static_cast<char*>(spare) + 2 * channel_bytes;
   }

@@ -36,7 +36,7 @@ struct Problem : Calls {
     if (op.bias) bias.emplace(spec, in);
   }
 
-  /// c = a b, or c += a b: m x k, k x n, dense. Factors are of the values' type.
+  /// c = a b, or c += a b. a is m x k, b is k x n. All are dense; the factors have the type of the values.
   void multiply(const Args& args, int m, int n, int k, const Matrix& a, const Matrix& b, const Tensor& c,
                 bool adds_c) const {
     Blas& blas = session.blas();
@@ -56,7 +56,7 @@ struct Problem : Calls {
     run(Gemm<float>{});
   }
 
-  /// The weights as a factor, in half precision the prepared copy.
+  /// The weights as a factor of a product. In half precision they are the prepared copy.
   const void* weights(const Args& args) const { return is_half(dtype) ? args.prepared : args.w[0].data; }
 
   void run(Pass pass, const Args& args) const {

@@ -1,4 +1,4 @@
-// y[c] = x[c] (k + alpha/size * sum of x^2 over a window of channels)^-beta. The library divides alpha by size as well.
+// y[c] = x[c] (k + alpha/size * sum of x^2 over a window of channels)^-beta. The library divides alpha by size, too.
 
 #include "lib/backends/cudnn/library/common.h"
 
@@ -8,7 +8,7 @@ namespace {
 void check_range(const Lrn& op) {
   if (op.size < static_cast<int>(lrn::least_size) || op.size > static_cast<int>(lrn::most_size))
     refuse(op, "the library takes sizes from 1 to 16");
-  if (op.size % 2 == 0) refuse(op, "a window of an even size has its extra channel above in the library, below here");
+  if (op.size % 2 == 0) refuse(op, "with an even size the library puts the extra channel above, this op below");
   if (op.k < lrn::least_k) refuse(op, "the library takes k from 1e-5 up");
   if (op.beta < lrn::least_beta) refuse(op, "the library takes beta from 0.01 up");
 }

@@ -1,5 +1,5 @@
-// Pooling by the library. Windows that reach beyond the padding, which it may lack, run on a padded copy or are
-// refused.
+// Pooling by the library. Some of its versions refuse windows that reach beyond the padding. These windows then run on
+// a padded copy of x, or are refused.
 
 #include <limits>
 #include <optional>
@@ -45,7 +45,7 @@ class Pooling : Ends {
     padded.w = covered(padded.w, spec.y.shape.w, w.window.w, w.stride.w, w.pad.w);
     if (padded == spec.x[0].shape) return;
     if (mode == pooling_mode::average_with_padding)
-      refuse(op, "a window reaches beyond the padding, and the library would count those cells too");
+      refuse(op, "a window reaches beyond the padding, and the library would count cells there");
     if (!looks_for_maxima(mode)) return;
     const Layout layout = spec.x[0].layout;
     TensorDescriptor whole = describe(api, padded, dtype, layout, dense_pitch(padded, layout));

@@ -1,4 +1,4 @@
-// Recurrent by the library's calls for recurrent networks (those named _v8, of 8.0 and later).
+// Recurrent by the library's calls for recurrent networks: those named _v8, which 8.0 and later have.
 //
 //   persist_small_h, persist_static, persist_dynamic   the recurrent weights stay on the chip
 //   standard                                           a product per step
@@ -6,11 +6,11 @@
 // The library takes no ids, so ids become one-hot vectors. It reads and writes sequences by steps, then images: our
 // kernels transpose them, and reverse the steps where the op does. All passes have one algorithm, because backward
 // reads the reserve space of forward. Every pass copies the weights to the places that the library names, never to
-// offsets of ours. The persist_ algorithms take no descriptor with one bias, so there are two: ours, and a second one
-// beside the recurrent weights. The second is zero, except for m of a GRU: there it is ours as well.
+// offsets of ours. The persist_ algorithms take no descriptor with one bias, so there are two: the op's, and a second
+// one beside the recurrent weights. The second is zero, except for m of a GRU: there it is the op's fourth bias.
 //
-// Only a run shows whether the library has persist_small_h for a device and sizes. If no algorithm is named, lowering
-// tries it on memory of its own, and takes standard if it is refused.
+// Only a run shows whether the library has persist_small_h for this device and these sizes. If no algorithm is named,
+// lowering tries persist_small_h on memory of its own, and takes standard if the library refuses.
 
 #include <array>
 
@@ -30,7 +30,7 @@ constexpr std::array<Algorithm, 4> all_algorithms = {{{"persist_small_h", rnn::p
                                                       {"persist_static", rnn::persist_static},
                                                       {"persist_dynamic", rnn::persist_dynamic}}};
 
-/// The largest number of hidden values for which persist_small_h is the pick, as in PyTorch.
+/// The largest number of hidden values for which the rule takes persist_small_h, as in PyTorch.
 int small_hidden(Mode mode) { return mode == Mode::training ? 128 : 192; }
 
 const Algorithm& rule(const Recurrent& op, const Spec& spec) {
@@ -63,7 +63,7 @@ void check(const Recurrent& op, const Spec& spec, const Choice& choice, Session&
   if (session.api().major() < 9)
     refuse(op, "cuDNN " + session.api().number() +
                    " reads the lengths of sequences from the device's memory; give 9.0 or later");
-  if (!session.has_device()) refuse(op, "the library answers the sizes of its memory for a device only");
+  if (!session.has_device()) refuse(op, "the library tells the sizes of its memory only for a device");
 }
 
 /// A unit without its addresses.
@@ -141,7 +141,7 @@ class Sequence : Calls {
     const Saved kept(*this, saved);
     HandleObject* const handle = session.handle();
     write_weights(args, memory.weights);
-    // The first of the two calls changes the reserve, and a pass may be repeated.
+    // The first of the two calls changes the reserve. It gets a copy, because a pass may be repeated.
     copy(memory.reserve, kept.reserve, reserve_bytes_);
     session.machine().to_rows(args.x[0], op_.reverse, op_.vocabulary, memory.x);
     const bool last = op_.steps == Steps::last;
@@ -229,12 +229,12 @@ class Sequence : Calls {
     LAMINA_CUDNN(api, SetTensorNdDescriptor, state.get(), data_type_of(dtype), 3, extents, strides);
     return state;
   }
-  /// Elements of a gate of weight_ih, weight_hh or bias.
+  /// Number of elements of one gate of weight_ih, weight_hh or bias.
   std::int64_t gate_size(std::size_t parameter) const {
     return std::int64_t{op_.hidden} * (parameter == 0 ? channels_ : parameter == 1 ? op_.hidden : 1);
   }
 
-  /// Copies bytes. A product with 1 would change some of them, and the reserve need not hold numbers.
+  /// Copies bytes. The library would multiply by 1, which changes some of them, and the reserve need not hold numbers.
   void copy(void* to, const void* from, std::size_t bytes) const { session.machine().copy(to, from, bytes); }
   void fill_with_zeros(void* to, std::size_t bytes) const { session.machine().device().fill(to, 0, bytes); }
 
@@ -259,7 +259,7 @@ class Sequence : Calls {
   }
   char* place_of(const void* weights, std::size_t parameter, int gate) const {
     void *matrix = nullptr, *bias = nullptr;
-    // The library counts products with x, then with h. The fourth bias of a GRU, that of m, is beside the last product.
+    // cuDNN numbers products with x first, then with h. The fourth bias of a GRU, m, is beside the last product.
     const int beside = gate == op_.matrices() ? gate + 2 : gate;
     LAMINA_CUDNN(api, GetRNNWeightParams, session.handle(), rnn_.get(), 0, weight_bytes_, weights,
                  parameter == 1 ? gate + op_.matrices() : beside, of_matrix_.get(), &matrix, of_bias_.get(), &bias);
@@ -271,7 +271,7 @@ class Sequence : Calls {
   }
 
   void write_weights(const Args& args, void* weights) const {
-    fill_with_zeros(weights, weight_bytes_);  // the second bias among them
+    fill_with_zeros(weights, weight_bytes_);  // also the second bias
     for_each_place(weights, [&](std::size_t parameter, std::int64_t first, std::int64_t count, void* place) {
       copy(place, static_cast<const char*>(args.w[parameter].data) + static_cast<std::size_t>(first) * size_of(dtype),
            static_cast<std::size_t>(count) * size_of(dtype));

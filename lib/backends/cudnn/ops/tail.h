@@ -1,5 +1,5 @@
 #pragma once
-// The ops behind the one that a unit begins with, as calls on its y: a bias, an Add, a ReLU, and the ReLU's mask of dy.
+// The ops that follow the first op of a unit, as calls on its y: a bias, an Add, a ReLU, and the ReLU's mask of dy.
 
 #include <optional>
 
@@ -7,11 +7,11 @@
 
 namespace lamina::cudnn {
 
-/// The bias of a product, one number per channel, and its gradient. On halves the bias is of f32, and our kernels add
-/// it and compute its gradient.
+/// The bias of a convolution or fully connected op, one number per channel, and its gradient. On halves the bias is of
+/// f32, and our kernels add it and compute its gradient.
 class Bias : Calls {
  public:
-  /// `masked`: the gradient is computed from a dy with y's pitch.
+  /// `masked`: the gradient is computed from the masked dy, which has the pitch of y.
   Bias(const Spec&, Session&, bool masked = false);
   TensorObject* object() const { return bias_.get(); }
   /// y += bias; on halves with `relu` y = max(y + bias, 0).
@@ -37,19 +37,19 @@ class ReluMask : Calls {
   bool copies_;
 };
 
-/// An Add and a ReLU behind a batch norm or a sum, each where the unit has it.
+/// The Add and the ReLU, if any, that follow a batch norm or a sum.
 class Tail : Calls {
  public:
   Tail(const Spec&, Session&);
   void forward(const Args&) const;  ///< y += x[1], y = max(y, 0)
-  /// The mask, if there is a ReLU, and the gradient of the Add's operand.
+  /// Masks dy, if there is a ReLU, and computes the gradient of the Add's operand.
   void backward(const Args&) const;
   void addend_gradient(const Args&) const;
   /// Whether the masked dy may be written as the gradient of the Add's operand.
   bool stores_mask_in_dx(const Args& args) const { return wanted(args, 1) && !adds_; }
-  /// What the gradients of the ops before the tail are computed from.
+  /// The dy that the gradients of the unit's first op are computed from.
   const void* dy(const Args& args) const { return mask_ ? args.scratch : args.dy.data; }
-  /// What the tail needs of a unit.
+  /// Sets the flags and the scratch bytes that the tail needs.
   void require(Lowered&) const;
 
  private:

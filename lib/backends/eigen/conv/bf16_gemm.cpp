@@ -1,10 +1,10 @@
 // A unit of bf16 runs the algorithm of f32 on pairs of bf16. A pair is as large as a number of f32, so the dimension
 // that the sums run over is halved: x's channels in a forward pass, y's channels in a data gradient, the images in a
 // weight gradient. Packing, strides, taps and threads are as in f32. Only the tiles of the product and this file know
-// pairs. This file makes pairs of neighbours along that dimension; the last number of an odd count is paired with 0. It
+// pairs. This file pairs neighbours along the halved dimension; the last number of an odd count is paired with 0. It
 // also rounds weights to bf16 and masks dy by y.
 //
-// The results are of f32. y and dx are rounded as in on_copies.cpp, also in chunks. Compiled once, for every processor.
+// The results are f32. y and dx are then rounded by chunks, as in on_copies.cpp. Compiled once, for every processor.
 
 #include <algorithm>
 #include <memory>
@@ -258,7 +258,7 @@ class PairKernel final : public Kernel {
 };
 
 /// The bound of a product of n pairs, from the bound n u / (1 - n u) of a product of n terms in f32. A pair is two
-/// terms, whose products are exact in f32. AMX rounds a term less often: within its 16 pairs, then once a step.
+/// terms, whose products are exact in f32. AMX rounds a term less often: within its 16 pairs, then once per step.
 double pair_error(double error, Pass pass) {
   const double roundings = 2 * error / (1 + error);
   const double sum = roundings < 1 ? roundings / (1 - roundings) : no_bound;

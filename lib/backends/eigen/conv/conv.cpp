@@ -1,9 +1,9 @@
 // Convolution: its table of algorithms.
 //
 //   winograd_4x4  a quarter of the multiplications; 3x3 with stride 1. The default of f32 with enough channels
-//   winograd_2x2  four ninths of them (of 5x5: 0.36), and a smaller error; 3x3 and 5x5 with stride 1. The default of
-//                 5x5 in f32 with enough channels
-//   depthwise     sums over taps along the rows of planes; the default of groups of one channel, and of few if it pays
+//   winograd_2x2  4/9 of the multiplications (5x5: 0.36), and a smaller error; 3x3 and 5x5 with stride 1. The default
+//                 of 5x5 in f32 with enough channels
+//   depthwise     sums over taps along the rows of planes; the default of groups of one channel, or of few if it pays
 //   bf16_gemm     im2col_gemm on pairs of bf16, where the processor has an instruction for them
 //   im2col_gemm   a product whose second factor is packed from the image block by block; the default
 //   direct        loops over outputs with sums in double, where exactness is wanted
@@ -16,13 +16,13 @@
 namespace lamina::eigen {
 namespace {
 
-/// Places of the rule, from the first.
+/// Places in the rule. The lowest comes first.
 struct Place {
   static constexpr int first = 0, ahead = 1, usual = 2, behind = 3, last = 4;
 };
 
-/// Winograd's algorithms have a quarter of the multiplications, so pairs go before them where they are more than four
-/// times as fast as f32. There they also go before `depthwise`, but not in groups of four channels or less.
+/// Winograd needs a quarter of the multiplications, so pairs go before it only if they are more than four times as fast
+/// as f32. Such pairs also go before `depthwise`, but not in groups of four channels or less.
 int place_of_pairs(const ConvUnit& c, Pass pass, const Context& context) {
   constexpr int winograd_saving = 4, depthwise_channels = 4;
   if (!bf16_gemm_pays(c, pass, context)) return by_name_only;
@@ -89,7 +89,7 @@ constexpr Algorithm<const Context> conv_rows[] = {
      .max_error = im2col_eigen_error,
      .lower = im2col_eigen_step}};
 
-/// Why the rule has this algorithm first.
+/// The reason why the rule has this algorithm first.
 std::string conv_reason(const std::string& first, const ConvUnit& c, Pass, const Context&) {
   if (first == bf16_gemm_name) return "the processor multiplies pairs of bf16";
   if (first == depthwise_name) return "packing costs more than it saves in these groups";

@@ -27,20 +27,20 @@ constexpr const char* bf16_gemm_name = "bf16_gemm";
 constexpr const char* depthwise_name = "depthwise";
 constexpr const char* winograd_name(int tile) { return tile == 2 ? "winograd_2x2" : "winograd_4x4"; }
 
-/// One pass of a convolution by one algorithm. winograd_step() has tiles of 2x2 or 4x4. If a forward pass in inference
-/// has few tiles, it takes filters that winograd_prepare() has transformed. Its values may be in bf16 instead of f32.
+/// The step of a pass by one algorithm. Winograd has tiles of 2x2 or 4x4: `tile` is 2 or 4. In inference, its forward
+/// pass over few tiles reads filters that winograd_prepare() has transformed. Its values may be in bf16.
 Lowered::Step direct_step(const ConvUnit&, Pass, const Choice&, const Context&);
 Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, const Choice&, const Context&);
 Lowered::Step im2col_eigen_step(const ConvUnit&, Pass, const Choice&, const Context&);
 Lowered::Step depthwise_step(const ConvUnit&, Pass, const Choice&, const Context&);
 Lowered::Step winograd_step(const ConvUnit&, int tile, Pass, const Context&);
 Prepared winograd_prepare(const ConvUnit&, int tile, const Context&);
-/// The product of im2col_gemm in f32 whose tiles multiply pairs of bf16.
+/// The step of im2col_gemm in f32, with tiles that multiply pairs of bf16.
 Lowered::Step im2col_gemm_on_pairs_step(const ConvUnit&, Pass, const Context&);
 
-/// A pass by bf16_gemm, and its error bound: products of pairs of bf16. `product` makes the step of a unit of f32 by
-/// the kernels InstructionSet::f32_pairs, and `product_error` gives its bound. A fully connected op is given as_1x1(),
-/// as the convolution by 1x1 of images of one pixel.
+/// The step of a pass by bf16_gemm: a product of pairs of bf16. `product` makes the step of an f32 unit with the
+/// kernels InstructionSet::f32_pairs; below, `product_error` gives the bound of that step. A fully connected op is
+/// given in the form as_1x1(): a 1x1 convolution of images of one pixel.
 Lowered::Step bf16_gemm_step(const ConvUnit&, Pass, const Context&,
                              Lowered::Step (*product)(const ConvUnit&, Pass, const Context&));
 /// Prepares scale and bias of a folded batch norm, then the weights in pairs, for forward passes in inference.
@@ -49,24 +49,24 @@ double bf16_gemm_error(const ConvUnit&, Pass, const Context&,
                        double (*product_error)(const ConvUnit&, Pass, const Context&));
 ConvUnit as_1x1(ConvUnit);
 
-/// Why the algorithm cannot run the unit, or empty.
+/// The reason why the algorithm cannot run the unit. Empty: it can.
 std::string bf16_gemm_refusal(const ConvUnit&, Pass, const Context&);
 std::string depthwise_refusal(const ConvUnit&, Pass, const Context&);
 
 /// Whether the rule prefers products of pairs to products of f32. It does not where there is nothing to pair.
 bool bf16_gemm_pays(const ConvUnit&, Pass, const Context&);
-/// Whether `depthwise` is faster than im2col_gemm, as measured on layers of ResNeXt-50 and RegNetX-400MF: sums of a
-/// vector of filters with AVX-512, the others with AVX2.
+/// Whether `depthwise` is faster than im2col_gemm, as measured on layers of ResNeXt-50 and RegNetX-400MF: FilterSums
+/// with AVX-512, PlaneSums with AVX2.
 bool depthwise_pays(const ConvUnit&, Pass, const Context&);
-/// Whether Winograd with the larger of the tiles that are not refused is likely the fastest (docs/ops/conv.md).
+/// Whether Winograd, with the largest tile that takes the unit, is likely the fastest algorithm (docs/ops/conv.md).
 bool winograd_pays(const ConvUnit&);
 
-/// Roundings of a finished sum: a folded batch norm's scale (an addition, a root, a division) and its product, the
-/// bias, an addend, an old content.
+/// Number of roundings of a finished sum: by a folded batch norm's scale (an addition, a root, a division) and the
+/// product with it, by the bias, by an addend, by an old content.
 int last_roundings(const ConvUnit&, Pass);
 
 /// The bound of |computed - exact| / (sum of |terms|) if no term is rounded more than n = `roundings` times on its way
-/// into the result: n u / (1 - n u), u the unit roundoff. A worst case, not an expectation; no_bound from n u = 1.
+/// into the result: n u / (1 - n u), with the unit roundoff u. A worst case, not an expectation; no_bound from n u = 1.
 double error_of_roundings(double roundings, DType);
 
 /// The bounds of a convolution's passes. im2col_gemm sums in the element type, block by block, im2col_eigen in whatever

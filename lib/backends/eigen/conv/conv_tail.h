@@ -17,14 +17,14 @@
 
 namespace lamina::eigen {
 
-/// The number of elements that the scale takes at the start of prepared memory: whole cache lines. The bias follows and
-/// takes as many.
+/// Number of elements, in whole cache lines, that the scale takes at the start of prepared memory. The bias follows it
+/// and takes as many.
 template <class T>
 std::int64_t fold_room(const ConvUnit& c) {
   return c.folded ? round_up(c.y.c, 64 / static_cast<std::int64_t>(sizeof(T))) : 0;
 }
 
-/// The function of a forward pass's results: bounds, if it is a ReLU or a clip.
+/// The function that a forward pass applies to its results. A ReLU and a clip are bounds.
 template <class T>
 struct ConvTail {
   std::optional<Bounds<T>> bounds;
@@ -41,7 +41,7 @@ struct ConvTail {
   }
 };
 
-/// The last step of the sums of a forward pass. With a folded batch norm, fold() has prepared scale and bias.
+/// The epilogue of the sums of a forward pass. With a folded batch norm, fold() has prepared scale and bias.
 template <class T>
 Epilogue<T> epilogue_of(const ConvUnit& c, const Args& args, const ConvTail<T>& tail) {
   const T* const prepared = static_cast<const T*>(args.prepared);
@@ -55,7 +55,7 @@ Epilogue<T> epilogue_of(const ConvUnit& c, const Args& args, const ConvTail<T>& 
 }
 
 /// scale[k] = norm_scale[k] / sqrt(variance[k] + epsilon) and bias[k] = (conv_bias[k] - mean[k]) * scale[k] + shift[k],
-/// computed in double. Parameters and state are the convolution's, then the batch norm's.
+/// computed in double. Parameters and state of the convolution come first, then those of the batch norm.
 template <class T>
 void fold(const ConvUnit& c, const Args& args) {
   const std::size_t norm = c.op.bias ? 2 : 1;  // the batch norm's first parameter

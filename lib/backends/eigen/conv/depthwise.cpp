@@ -1,11 +1,11 @@
 // Convolutions whose groups have one channel or few, as sums over taps along the rows of planes.
 //
 // forward           y at (p, q) = sum over taps of w[r][s] * x at the tap
-// backward_data     the same of dy; one residue of the positions of x modulo the stride after another
+// backward_data     the same sums of dy, for one residue of the positions of x modulo the stride after another
 // backward_params   dw[r][s] = sum over positions of dy * x at the tap: tap_gradients.h
 //
-// Taps read copies of bands of planes. The sums of a vector are those of neighbours along a row or, where a group has a
-// vector of filters (filter_sums.h), of all these filters at one position.
+// Taps read copies of bands of planes. A vector has the sums of neighbours along a row or, where a group has a vector
+// of filters (filter_sums.h), the sums of all these filters at one position.
 
 #include <algorithm>
 #include <map>
@@ -19,7 +19,7 @@
 namespace lamina::eigen {
 namespace {
 
-/// The positions that a pass computes along one axis, and the taps of each residue, whose offsets grow.
+/// The positions that a pass computes along one axis, and the taps of each residue, by growing offset.
 struct Axis {
   int extent, step;
   std::map<int, std::vector<AxisTap>> taps;
@@ -76,9 +76,9 @@ class PlaneSums {
   /// The memory of one thread.
   struct Scratch {
     T* copy;
-    T* weights;     // data gradient: all planes' weights of the taps of residue 0, then of residue 1, ...
-    T* columns[2];  // sums of residues side by side
-    T* out;         // rows that non-temporal stores then write
+    T* weights;     // data gradient: the weights of all planes for the taps of residue 0, then of residue 1, ...
+    T* columns[2];  // sums of the columns of two residues
+    T* out;         // rows of results, which non-temporal stores copy from here
   };
 
   Scratch allocate(ScratchAllocator& scratch) const {
@@ -92,8 +92,8 @@ class PlaneSums {
     return own;
   }
 
-  /// The results of the groups [first, last), which are numbered through all images. Before the first call `own.copy`
-  /// is zeros.
+  /// Computes the results of the groups [first, last). Groups are numbered through all images. `own.copy` must be zeros
+  /// before the first call.
   void make_groups(const TapOperands<T>& operands, std::int64_t first, std::int64_t last, const Scratch& own) const {
     while (first < last) {
       const std::int64_t image = first / c_.op.groups, group = first - image * c_.op.groups;
@@ -105,12 +105,12 @@ class PlaneSums {
     non_temporal_fence();
   }
 
-  /// The elements of the copies of some groups, and as many more as a vector reads and writes after them.
+  /// Number of elements of the copies of groups_at_once_ groups, and of a vector behind them that is read and written.
   std::int64_t copied_elements() const { return groups_at_once_ * planes() * bands_.largest().plane + kernels_->lanes; }
 
  private:
   int planes() const { return forward_ ? c_.group_channels() : c_.group_filters(); }   // planes that a group reads
-  int results() const { return forward_ ? c_.group_filters() : c_.group_channels(); }  // planes that it makes
+  int results() const { return forward_ ? c_.group_filters() : c_.group_channels(); }  // planes that a group makes
   const Shape& from() const { return forward_ ? c_.x : c_.y; }
   const Shape& to() const { return forward_ ? c_.y : c_.x; }
   bool non_temporal() const { return wants_non_temporal<T>(to()) && !(forward_ ? c_.add : c_.add_dx); }
@@ -119,7 +119,7 @@ class PlaneSums {
   }
   std::int64_t column_ld() const { return round_up(cols_.positions(0), kernels_->lanes); }
 
-  /// The bytes of a group's copies; 1 where padding alone is read.
+  /// The bytes of a group's copies; 1 if only padding is read.
   std::int64_t bytes_of_group() const {
     return std::max<std::int64_t>(1, planes() * bands_.largest().plane * static_cast<std::int64_t>(sizeof(T)));
   }
@@ -166,7 +166,7 @@ class PlaneSums {
     }
   }
 
-  /// The weights of one result, in the order of the offsets of bands. Those of a forward pass have this order already.
+  /// The weights of one result, in the order of a band's offsets. In a forward pass they have this order already.
   const T* weights_of(const T* w, std::int64_t group, std::int64_t result, T* sorted) const {
     const std::int64_t kernel = std::int64_t{c_.op.kernel.h} * c_.op.kernel.w;
     w += group * planes() * results() * kernel + result * kernel * (forward_ ? planes() : 1);
@@ -180,7 +180,7 @@ class PlaneSums {
     return sorted;
   }
 
-  /// One result of a band, whose first row is at `to`.
+  /// Computes one result of a band. The band's first row is at `to`.
   void sum_band(std::size_t band, const T* copy, const T* weights, const Scratch& own, const Epilogue<T>& epilogue,
                 T* to) const {
     const Band& shape = bands_[band];
@@ -214,7 +214,7 @@ class PlaneSums {
     }
   }
 
-  /// Stores the sums of the columns of residue v in the result: of two residues at once if their columns alternate.
+  /// Stores the sums of the columns of residue v in the result. With step 2 it stores both residues at once.
   void store_columns(const Scratch& own, int v, std::int64_t rows, T* to, const Epilogue<T>& epilogue) const {
     const std::int64_t width = this->to().w, ld = column_ld();
     OutputTile<T> tile{.to = to + v,
@@ -243,13 +243,13 @@ class PlaneSums {
   const MicroKernels<T>* kernels_;
   Axis rows_, cols_;
   std::vector<std::int64_t> first_;  // the first tap of each residue; then the number of taps
-  std::vector<int> places_;          // the place of each tap in a plane of the kernel
+  std::vector<int> places_;          // index of each tap in a plane of the kernel
   TapBands bands_;
   std::int64_t groups_at_once_;
   int square_;  // index in TapKernels::sums
 };
 
-/// A pass by PlaneSums or FilterSums.
+/// The step of a pass by PlaneSums or FilterSums.
 template <class T, class Sums>
 Lowered::Step sums_step(const ConvUnit& c, Pass pass, const Context& context) {
   ThreadPool& pool = context.pool;
@@ -299,7 +299,7 @@ Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, const Choice& choice,
       using Gradients = TapGradients<T, PlaneSums<T>>;
       const int threads = context.pool.threads();
       Lowered::Step step = work_step({pass}, depthwise_name, Gradients(c, threads, kernels), context.pool);
-      // Threads share the groups. With this many, no share is more than an eighth above the mean.
+      // Threads share the groups. With this many groups, no share is more than an eighth above the mean.
       if (choice.joins_gradients && c.op.groups >= 8 * (threads - 1) &&
           !FilterSums<T>::takes(c, Pass::backward_data, kernels)) {
         Gradients both(c, threads, kernels, PlaneSums<T>(c, Pass::backward_data, kernels));

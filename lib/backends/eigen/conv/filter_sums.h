@@ -64,7 +64,7 @@ class FilterSums {
     return pass == Pass::forward ? c.group_filters() : c.group_channels();
   }
 
-  /// The number of filters in a vector: all lanes, else half of them; 0 if neither divides `results`.
+  /// The number of filters in a vector: all lanes or half of them, whichever divides `results`; 0 if neither does.
   static int filters_of_vector(int results, const MicroKernels<T>& kernels) {
     for (const int filters : {kernels.lanes, kernels.lanes / 2})
       if (filters >= 4 && results % filters == 0) return filters;
@@ -99,7 +99,7 @@ class FilterSums {
   std::int64_t copied_elements() const { return planes_ * bands_.largest().plane + kernels_->lanes; }
   std::int64_t room() const { return round_up(bands_.largest().rows * to_.w, kernels_->lanes); }
 
-  /// The weights are, in forward, a row of taps for each filter; in backward_data such rows for each plane of dy.
+  /// In forward, `w` has a row of taps for each filter. In backward_data it has these rows for each plane of dy.
   void sort_weights(const T* w, std::int64_t group, T* sorted) const {
     w += group * taps_ * results_;
     const std::int64_t row = forward_ ? taps_ : kernel_;

@@ -15,7 +15,7 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t columns_bytes = 4 << 20;  // a block of columns, which fits a third-level cache with its product
+constexpr std::int64_t columns_bytes = 4 << 20;  // a block of columns: with its product it fits a third-level cache
 
 /// The size of the parts when `count` is divided into at least `parts` equal parts of at most `fit`.
 std::int64_t part_size(std::int64_t count, std::int64_t fit, std::int64_t parts) {
@@ -89,14 +89,14 @@ class EigenConv {
   using Reads = typename Product::Reads;
   struct Buffers {
     T* columns;
-    T* values;  // forward: of y; backward: of dy, where a ReLU masks it
+    T* values;  // forward: y; backward: dy, where a ReLU masks it
     Product product;
   };
 
   std::int64_t taps() const { return std::int64_t{c_.op.kernel.h} * c_.op.kernel.w; }
   std::int64_t depth() const { return c_.group_channels() * taps(); }
   std::int64_t grid() const { return c_.y.plane(); }
-  /// Whether columns are the image as it is.
+  /// Whether the image itself serves as columns.
   bool in_place() const { return taps() == 1 && c_.op.stride == Size(1) && c_.op.pad == Size(0); }
 
   Buffers allocate(ScratchAllocator& scratch) const {

@@ -13,14 +13,14 @@ namespace lamina::eigen {
 
 /// How the positions that a sum runs over are divided: among threads, and into the blocks of a product.
 struct PositionBlocks {
-  std::int64_t count, grid;  ///< positions of all images, and of one
-  bool in_place;             ///< whether rows are read where they are: a block then has whole images, or is within one
-  Partition partition;       ///< its columns are positions here
+  std::int64_t count, grid;  ///< positions of all images, and of one image
+  bool in_place;             ///< whether rows are not copied: a block then has whole images, or is within one image
+  Partition partition;       ///< its `columns` are parts of the positions
   std::int64_t depth = 0;    ///< most positions of a block
 
   IndexRange of(int part) const { return share_of(count, 1, part % partition.columns, partition.columns); }
 
-  /// The block that starts here.
+  /// The block that starts at `first`.
   ColumnRange next(std::int64_t first, std::int64_t last) const {
     const std::int64_t most = std::min(depth, last - first);
     if (!in_place) return {first, most};
@@ -28,8 +28,8 @@ struct PositionBlocks {
     return {first, left == grid && most > left ? most : std::min(most, left)};
   }
 
-  /// The roundings of a term: its own, one for each later term of its block, one for each later block, and one for each
-  /// partial sum.
+  /// The largest number of roundings of a term: its own, one for each later term of its block, one for each later
+  /// block, and one for each partial sum.
   std::int64_t roundings() const {
     std::int64_t most = 0;
     for (int part = 0; part < partition.columns; ++part) most = std::max(most, roundings(of(part)));
@@ -37,8 +37,8 @@ struct PositionBlocks {
   }
 
  private:
-  /// One rounding for each position of the deepest block that next() makes, and one for each further block. They are
-  /// counted by arithmetic, because a batch may have billions of images.
+  /// One rounding for each position of the deepest block that next() makes, and one for each further block. Computed
+  /// without a loop, because a batch may have billions of images.
   std::int64_t roundings(IndexRange positions) const {
     const std::int64_t all = positions.last - positions.first;
     const std::int64_t head = in_place ? std::min((grid - positions.first % grid) % grid, all) : 0;  // rest of an image
@@ -51,9 +51,9 @@ struct PositionBlocks {
   }
 };
 
-/// The bytes of a row of a block, and the most channels of its transposed side. A block's transposed channels are half
-/// a second-level cache. Rows that have to be copied first are copied again for each block of channels: such blocks
-/// have more channels.
+/// The bytes of a row of a block, and the most channels of its transposed side. The transposed channels of a block fill
+/// half a second-level cache. Rows that must be copied are copied again for each block of channels, so such blocks have
+/// more channels.
 struct BlockExtents {
   std::int64_t row_bytes, channels;
 };
@@ -72,8 +72,8 @@ Partition divide_positions(std::int64_t positions, std::int64_t rows, std::int64
     const double tallest = static_cast<double>(divide_up(divide_up(rows, tile_rows), of_rows) * tile_rows);
     const double longest = static_cast<double>(divide_up(positions, of_positions));
     const double f = static_cast<double>(filters);
-    constexpr double packing_rows = 24;  // transposing an element of dy costs about as much as using it in so many rows
-    constexpr double summing = 16;       // adding up an element of a partial sum, in multiply-adds
+    constexpr double packing_rows = 24;  // cost of transposing an element of dy, in rows that use it
+    constexpr double summing = 16;       // cost of adding up an element of a partial sum, in multiply-adds
     return longest * f * (tallest + packing_rows) + summing * (of_positions - 1) * static_cast<double>(rows) * f;
   });
   return {.columns = parts, .rows = threads / parts};

@@ -15,7 +15,7 @@
 
 namespace lamina::eigen {
 
-/// The taps of the residues, by row and by column.
+/// The taps of each residue, along rows and along columns.
 inline auto taps_of_axes(const ConvUnit& c) {
   const Conv& op = c.op;
   return std::pair(taps_of_residues(c.x.h, op.kernel.h, op.stride.h, op.pad.h, op.dilation.h),
@@ -33,7 +33,7 @@ void gather_taps(T* to, const T* from, std::int64_t from_filter, std::int64_t fr
   }
 }
 
-/// The same for filters_at_once filters that are side by side in each place, by vectors.
+/// The same, vectorised, for filters_at_once filters that are side by side in each place.
 template <int Taps, class T>
 void interleave_taps(T* to, const T* from, std::span<const int> taps) {
   const T* rows[Taps];
@@ -44,7 +44,7 @@ void interleave_taps(T* to, const T* from, std::span<const int> taps) {
   }
 }
 
-/// The weights of `filters` filters by one of the functions above. The rows of `from` have filters_at_once filters.
+/// Sorts weights of `filters` filters by one of the functions above. The rows of `from` have filters_at_once filters.
 template <class T>
 void sort_taps(T* to, const T* from, std::int64_t filters, std::span<const int> taps) {
   const std::size_t count = filters == filters_at_once ? taps.size() : 0;
@@ -145,7 +145,7 @@ class StridedDataGradient {
   bool fills() const { return has_gaps_ && residues_.size() == 1 && residues_[0].h == 0 && residues_[0].w == 0; }
 
   /// Weights of one group, transposed for every residue: to[weights_at + c * weights_ld + k * taps + t] =
-  /// w[k][c][taps[t]] for k in [first, last). Some channels at a time, so that what is written stays in few pages.
+  /// w[k][c][taps[t]] for k in [first, last). It takes some channels at a time, so that it writes to few pages.
   void transpose_weights(const T* w, T* to, std::int64_t first, std::int64_t last) const {
     const std::int64_t kernel = std::int64_t{c_.op.kernel.h} * c_.op.kernel.w, channels = c_.group_channels();
     if (kernel == 1) {
@@ -170,7 +170,7 @@ class StridedDataGradient {
       }
       return;
     }
-    // 8 channels of 3x3 share a first-level cache with what is read.
+    // 8 channels of 3x3 fit a first-level cache together with the weights that are read.
     const std::int64_t block = std::max<std::int64_t>(1, std::int64_t{8} * 9 / kernel);
     for (std::int64_t c0 = 0; c0 < channels; c0 += block) {
       const std::int64_t count = std::min(block, channels - c0), run = count * kernel;
@@ -207,8 +207,8 @@ class StridedDataGradient {
     }
   }
 
-  /// Every line of dx has several residues. So all residues of some images are computed together: their dx is still in
-  /// a cache for the next residue.
+  /// Every cache line of dx has elements of several residues. So all residues of some images are computed together,
+  /// while their dx is in a cache.
   void run_group(int part, int group, const T* weights, const Args& args, void* workspace) const {
     constexpr std::int64_t most_bytes = 4 << 20;
     const std::int64_t image_bytes = c_.group_channels() * c_.x.plane() * static_cast<std::int64_t>(sizeof(T));

@@ -1,6 +1,6 @@
 #pragma once
 // Bands of rows of planes, copied into the first-level cache with a border of zeros and sorted by residues modulo the
-// stride. There every tap is an offset, for any pad, stride and dilation.
+// stride. In such a copy every tap is an offset, for any pad, stride and dilation.
 
 #include <algorithm>
 #include <cstdint>
@@ -43,7 +43,7 @@ class TapBands {
       reach_h = (std::ranges::max(g.taps, {}, &Tap::dh).dh - first_h) / g.step.h;
       reach_w = (std::ranges::max(g.taps, {}, &Tap::dw).dw - first_w) / g.step.w;
     }
-    std::map<std::pair<int, int>, std::int64_t> residues;  // modulo the step, that taps read; the place of each
+    std::map<std::pair<int, int>, std::int64_t> residues;  // residues (modulo the step) that taps read; places
     for (const Tap& tap : g.taps) residues.try_emplace({(tap.dh - first_h) % g.step.h, (tap.dw - first_w) % g.step.w});
     std::int64_t places = 0;
     for (auto& [residue, place] : residues) place = places++;
@@ -94,8 +94,8 @@ class TapBands {
   const Band& largest() const { return bands_.front(); }
   std::int64_t ld() const { return ld_; }  ///< elements from row to row of the copies
 
-  /// Copies the rows that a band reads of `planes` planes from source.data on. `to` is zeros before the first call, and
-  /// only these calls write to it.
+  /// Copies the rows that a band reads, for `planes` planes from source.data on. `to` must be zeros before the first
+  /// call, and only these calls may write to it.
   template <class T>
   void copy(std::size_t band, const Source<T>& source, std::int64_t planes, const MicroKernels<T>& kernels,
             T* to) const {

@@ -2,8 +2,8 @@
 // The weight gradient of convolutions whose groups have one channel or few.
 //
 // A vector for each weight sums products over some bands. Its lanes are then added to a total in double. A thread has
-// some groups and all their images, so that nothing depends on the number of threads. dx of some groups of an image may
-// follow their products, while dy is in cache.
+// some groups and all their images, so that no result depends on the number of threads. The dx of these groups in an
+// image may be computed right after the products, while dy is in cache.
 
 #include <algorithm>
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace lamina::eigen {
 
-/// With `dx` it makes both gradients.
+/// With `dx` it computes dx as well.
 template <class T, class DataSums>
 class TapGradients {
  public:
@@ -72,9 +72,9 @@ class TapGradients {
   }
 
  private:
-  static constexpr std::int64_t held_bytes =
-      8 * 1024;                                       // of the groups in use at once: a quarter of a first-level cache
-  static constexpr std::int64_t most_products = 512;  // most products that are summed in their own type
+  static constexpr std::int64_t held_bytes = 8 * 1024;  // bytes of the sums of the groups in use at once: a quarter of
+                                                        // a first-level cache
+  static constexpr std::int64_t most_products = 512;    // most products that are summed in their own type
 
   std::int64_t vectors_of_row() const { return divide_up(c_.y.w, kernels_->lanes); }
 
@@ -99,14 +99,14 @@ class TapGradients {
   std::size_t part_bytes() const {
     return allocated_bytes([&](auto& scratch) { allocate(scratch); });
   }
-  /// The room for some groups, and as much more as a vector reads and writes after them.
+  /// Number of elements of the copies of groups_at_once_ groups, and of a vector behind them that is read and written.
   std::int64_t copied_elements() const {
     return groups_at_once_ * c_.group_channels() * bands_.largest().plane + kernels_->lanes;
   }
   std::int64_t group_weights() const { return c_.group_filters() * c_.filter_weights(); }
   std::int64_t group_sums() const { return group_weights() + (c_.op.bias ? c_.group_filters() : 0); }
 
-  /// Products of one band of one image, of the groups [first, last).
+  /// Adds the products of one band of one image, for the groups [first, last).
   void add_band(const Args& args, std::int64_t image, std::size_t band, std::int64_t first, std::int64_t last,
                 const Sums& own) const {
     const std::int64_t channels = c_.group_channels(), filters = c_.group_filters(), lanes = kernels_->lanes;

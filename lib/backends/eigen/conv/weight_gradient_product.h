@@ -95,7 +95,7 @@ class WeightGradientProduct {
 
   struct Operands {
     Source<T> x;
-    Source<T> dy;  // its mask is honoured
+    Source<T> dy;  // read through its mask
     T* dw;         // null: not wanted
     T* db;         // null: not wanted
     bool add;
@@ -201,7 +201,7 @@ class WeightGradientProduct {
     }
   }
 
-  /// Copies of rows of x's channels at these positions, `ld` elements apart, for positions that are not dense in x.
+  /// Copies rows of x's channels at these positions to rows `ld` apart. For positions that are not dense in x.
   T* copy_right(const Share& share, ColumnRange range, std::int64_t first, std::int64_t count, std::int64_t ld,
                 const Buffers& buffers) const {
     const Columns& columns = right_columns_;
@@ -342,7 +342,7 @@ class WeightGradientProduct {
   const MicroKernels<T>* kernels_;
   PositionBlocks blocks_;
   bool swapped_;                  // whether the rows are dy and the panels x
-  Columns left_, right_columns_;  // right_columns_: those of x; read if the sides are swapped
+  Columns left_, right_columns_;  // right_columns_: the columns of x, which are read if the sides are swapped
   std::int64_t right_;            // channels of the transposed side, in one group
   int groups_;
   std::int64_t block_right_, staged_channels_;

@@ -10,7 +10,7 @@
 namespace lamina::eigen {
 namespace {
 
-/// A forward pass, which is also how a weight gradient reads x.
+/// The extents of a forward pass. A weight gradient reads x in the same way.
 WinogradExtents forward_extents(const ConvUnit& c) {
   return {.images = c.x.n,
           .groups = c.op.groups,
@@ -25,7 +25,7 @@ WinogradExtents forward_extents(const ConvUnit& c) {
           .taps = c.op.kernel.h};
 }
 
-/// dx as the outputs of dy.
+/// The extents of a data gradient: its inputs are dy, its outputs dx.
 WinogradExtents data_extents(const ConvUnit& c) {
   WinogradExtents e = forward_extents(c);
   std::swap(e.inputs, e.outputs);
@@ -52,8 +52,8 @@ WinogradProduct<T> product_of(const ConvUnit& c, int tile, Pass pass, int thread
   return WinogradProduct<T>(data ? data_extents(c) : forward_extents(c), tile, data, threads, kernels);
 }
 
-/// Whether inference keeps transformed filters. They take four times the memory of the filters (2x2: 16 / 9, or 36 / 25
-/// of 5x5). If a filter serves many tiles, transforming it anew costs less than a fifth of using it.
+/// Whether inference keeps transformed filters. They take 4 times the memory of the filters (tiles of 2x2: 16 / 9
+/// times; 5x5: 36 / 25 times). If a filter serves many tiles, transforming it anew costs less than a fifth of using it.
 template <class T>
 bool prepares_filters(const WinogradProduct<T>& product) {
   constexpr std::int64_t few_tiles = 64;

@@ -1,7 +1,7 @@
 #pragma once
 // Weights times the matrix of columns: the product of a convolution's forward pass and its data gradient. Columns that
-// are the image itself (1x1 with stride 1) are read in place, up to the last whole vector; others are packed. Where all
-// images together leave half a vector of columns or less, these are packed along k.
+// are the image itself (1x1 with stride 1) are read in place, up to the last whole vector; other columns are packed. If
+// all images together leave at most half a vector of columns, these few are packed along k.
 
 #include <algorithm>
 #include <cstddef>
@@ -42,8 +42,8 @@ class ColumnProduct {
     workspace_bytes_ = allocated_bytes([&](auto& scratch) { allocate(scratch); });
   }
 
-  /// The most roundings of a term in a sum over `channels` of `taps` terms each: one for the term and each later term
-  /// of its block, and one for each later block.
+  /// The most roundings of a term in a sum over `channels` channels of `taps` terms each: one for the term and each
+  /// later term of its block, and one for each later block.
   static std::int64_t roundings(std::int64_t channels, std::int64_t taps) {
     const Depths depths = divide_depth(channels, taps);
     return depths.block + depths.blocks - 1;
@@ -86,7 +86,7 @@ class ColumnProduct {
       const auto store = [&](OutputTile<T> tile, std::int64_t row, std::int64_t column) {
         place.store(tile, row, column, *kernels_);
       };
-      // Weights with many taps exceed the L2 cache, which is often small where vectors are narrow.
+      // Weights of many taps exceed the L2 cache, which is often small where vectors are narrow: `a` is prefetched.
       Block<T> block{
           .kernels = kernels_,
           .rows = rows.last - rows.first,
@@ -133,7 +133,7 @@ class ColumnProduct {
   static constexpr std::int64_t in_place_bytes = 256 * 1024;     // a block read in place; the next one is prefetched
   static constexpr std::int64_t page_bytes = 4096;
   static constexpr std::int64_t packing_bytes = 16 * 1024;  // copied channels: half of an L1 cache
-  static constexpr std::int64_t planes_ahead = 2;           // planes from the copied to the prefetched one
+  static constexpr std::int64_t planes_ahead = 2;           // planes from the copied to the prefetched plane
 
   /// The blocks of a sum along k. They are about equally deep, and have whole channels unless one channel is too deep.
   struct Depths {
@@ -147,16 +147,16 @@ class ColumnProduct {
     return {in_block * unit, divide_up(units, in_block)};
   }
 
-  /// Two threads that write to one cache line wait for each other. So the parts of many columns are whole lines; those
-  /// of few are vectors, which divide more evenly.
+  /// Two threads that write to one cache line wait for each other. So many columns are divided into parts of whole
+  /// lines; few columns into parts of vectors, which divide more evenly.
   static std::int64_t grain_of(std::int64_t columns, std::int64_t lanes) {
     const std::int64_t line = std::max(lanes, line_bytes / static_cast<std::int64_t>(sizeof(T)));
     return columns >= 16 * line ? line : lanes;
   }
 
-  /// The columns of an image that are read in place: whole vectors; 0 if none are, in three cases. Rows that are whole
-  /// pages apart share few sets of a cache. A panel of one vector is slow. Rows of short vectors end within lines that
-  /// the next panel reads again.
+  /// Number of columns of an image that are read in place, in whole vectors. It is 0 in three cases. Rows that are
+  /// whole pages apart share few sets of a cache. A panel of one vector is slow. Rows of short vectors end within cache
+  /// lines, which the next panel reads again.
   static std::int64_t columns_in_place(const Columns& columns, std::int64_t lanes) {
     constexpr auto size = static_cast<std::int64_t>(sizeof(T));
     const std::int64_t body = columns.grid() / lanes * lanes;
@@ -165,7 +165,7 @@ class ColumnProduct {
     return in_place ? body : 0;
   }
 
-  /// The columns of every image that are read in place, or those that are packed.
+  /// The columns of every image that are read in place, or the columns that are packed.
   struct Section {
     Columns columns;
     std::int64_t offset;  // first column in an image
@@ -179,7 +179,7 @@ class ColumnProduct {
     std::int64_t* starts;  // start of each row (channel, tap) in `staged`
     T* sums;               // sums that wait for further blocks
     Segment* segments;
-    Panel<T>* lists[2];  // panels of a range, and of the next one
+    Panel<T>* lists[2];  // panels of a range, and of the next range
   };
   struct Work {  // the work of one part
     const Operands& operands;
@@ -215,7 +215,7 @@ class ColumnProduct {
     return buffers;
   }
 
-  /// The rows of the largest part.
+  /// Number of rows of the largest part.
   std::int64_t tallest() const { return divide_up(divide_up(rows_, kernels_->rows), partition_.rows) * kernels_->rows; }
 
   std::int64_t block_columns(const Section& section) const {
@@ -324,7 +324,7 @@ class ColumnProduct {
     const Buffers& buffers = work.buffers;
     const std::int64_t width = kernels_->width();
     const Panel<T>& last = panels.back();
-    if (last.count % kernels_->lanes != 0) {  // columns that no segment fills are 0: the product reads them
+    if (last.count % kernels_->lanes != 0) {  // the product also reads columns that no segment fills
       T* const to = buffers.panels + static_cast<std::int64_t>(panels.size() - 1) * panel_stride();
       for (std::int64_t k = 0; k < depth; ++k)
         std::fill(to + k * width + last.count, to + k * width + last.vectors * kernels_->lanes, T{0});
@@ -352,7 +352,7 @@ class ColumnProduct {
       const std::int64_t last_channel = (k + count - 1) / taps + 1;
       columns.stage(range, work.operands.source, channel, last_channel, *kernels_, buffers.staged);
       T* const staged_end = buffers.staged + (last_channel - channel) * size;
-      // Elements after the last segment are packed, and must be numbers.
+      // Packing also reads elements behind the last segment, which must be numbers.
       std::fill(staged_end, staged_end + width, T{0});
       kernels_->pack({.to = buffers.panels + (k - first) * width,
                       .ld = width,
@@ -367,7 +367,7 @@ class ColumnProduct {
 
   const MicroKernels<T>* kernels_;
   std::int64_t depth_, rows_;
-  std::int64_t grain_;  // columns of which parts are multiples
+  std::int64_t grain_;  // number of columns that every part is a multiple of
   Partition partition_;
   std::vector<Section> sections_;
   std::int64_t block_depth_;

@@ -50,13 +50,13 @@ inline std::vector<Tap> taps_of(const Conv& op) {
   return taps;
 }
 
-/// A tap along one axis: its index in the kernel and what it reads, relative to a position.
+/// A tap along one axis: its index in the kernel, and the offset from a position to the element that it reads.
 struct AxisTap {
   int index, offset;
 };
 
-/// The taps of dy that reach the positions of x of each residue modulo the stride, by residue. Only residues below
-/// `extent` that some tap reaches are listed. Position i of a residue reads dy at i + offset.
+/// The taps that reach positions of x from dy, listed by the residue of these positions modulo the stride. Only
+/// residues below `extent` that some tap reaches are listed. Position i of a residue reads dy at i + offset.
 inline std::map<int, std::vector<AxisTap>> taps_of_residues(int extent, int kernel, int stride, int pad, int dilation) {
   std::map<int, std::vector<AxisTap>> taps;
   for (int i = 0; i < kernel; ++i) {
@@ -66,7 +66,7 @@ inline std::map<int, std::vector<AxisTap>> taps_of_residues(int extent, int kern
   return taps;
 }
 
-/// Images from which columns are taken. Elements count as 0 where a given `mask` is not above 0.
+/// Images from which columns are taken. If there is a mask, elements count as 0 where it is not above 0.
 template <class T>
 struct Source {
   const T* data;
@@ -74,11 +74,11 @@ struct Source {
   const T* mask = nullptr;
   std::int64_t mask_pitch = 0;
 
-  /// The images from this one on.
+  /// The images from number `image` on.
   Source from(std::int64_t image) const {
     return {data + image * pitch, pitch, mask == nullptr ? nullptr : mask + image * mask_pitch, mask_pitch};
   }
-  /// The same images, `elements` further on in each.
+  /// The same images, each from its element number `elements` on.
   Source further(std::int64_t elements) const {
     return {data + elements, pitch, mask == nullptr ? nullptr : mask + elements, mask_pitch};
   }
@@ -138,8 +138,8 @@ class Columns {
     }
   }
 
-  /// The part with `columns` columns of each image, if nothing is copied out of the image. An offset into the source
-  /// selects these columns.
+  /// The part with `columns` columns of each image, only if nothing is copied out of the image. The caller selects
+  /// these columns by an offset into the source.
   Columns part(std::int64_t columns) const {
     return {
         {images_, channels_, 1, static_cast<int>(columns)}, 1, static_cast<int>(columns), 1, {{0, 0}}, false, plane_};
@@ -200,9 +200,9 @@ class Columns {
     const std::int64_t prefetch = divide_up(prefetch_bytes, plane_bytes) * plane_;
     for (std::int64_t c = first; c < last; ++c) {
       for (const Tap& phase : phases_) {
-        // Prefetches are once for all phases of these rows.
+        // The first of the phases that read these rows prefetches for all.
         const bool asks = &phase == phases_.data() || (&phase - 1)->dh != phase.dh;
-        // Column i of the copy is column i * step + offset of the image; those in [low, high) exist.
+        // Column i of the copy is column i * step + offset of the image. It exists for i in [low, high).
         const int offset = phase.dw + first_w_, limit = static_cast<int>(length);
         const int low = std::clamp(ceil_div(-offset, step_.w), 0, limit);
         const int high = std::clamp(ceil_div(w_ - offset, step_.w), low, limit);
@@ -212,7 +212,7 @@ class Columns {
           const T* mask = source.mask == nullptr ? nullptr : source.mask + image * source.mask_pitch + c * plane_;
           const std::int64_t top = image == first_image ? first_row % rows_ : 0;
           const std::int64_t bottom = (image == last_image ? last_row % rows_ : rows_ - 1) + reach_h_;
-          // Row i of the copy is row i * step + down of the image; those in [first_inside, end_inside) exist.
+          // Row i of the copy is row i * step + down of the image. It exists for i in [first_inside, end_inside).
           const std::int64_t down = phase.dh + first_h_, end = bottom + 1;
           const std::int64_t first_inside =
               low < high ? std::clamp<std::int64_t>(ceil_div(static_cast<int>(-down), step_.h), top, end) : end;
@@ -251,7 +251,7 @@ class Columns {
     return static_cast<std::int64_t>(phases_.size()) * staged_rows(range) * staged_length(lanes);
   }
 
-  /// Offset of the run of row (channel, tap) from the copy's first channel or from the source.
+  /// Offset of the run of row (channel, tap), counted from the first channel of the copy or of the source.
   std::int64_t start(std::int64_t channel, std::int64_t tap, std::int64_t staged_size, std::int64_t staged_rows,
                      int lanes) const {
     if (!staged_) return channel * plane_;
@@ -265,7 +265,7 @@ class Columns {
   }
 
  private:
-  static constexpr std::int64_t prefetch_bytes = 8 * 1024;  // least distance of a prefetch, which is in whole planes
+  static constexpr std::int64_t prefetch_bytes = 8 * 1024;  // distance of a prefetch, rounded up to whole planes
 
   struct Place {
     std::int64_t phase, row, column;

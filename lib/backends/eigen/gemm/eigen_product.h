@@ -16,7 +16,7 @@ struct EigenMatrix {
   std::int64_t ld;  ///< elements from row to row
 };
 
-/// Products of up to these extents by Eigen's kernels, packing and block sizes. Eigen's public product allocates its
+/// Products by Eigen's kernels, packing and block sizes, up to the given extents. Eigen's public product allocates its
 /// packed blocks in every call; here the caller gives the memory, so that a pass allocates nothing.
 template <class T>
 class EigenProduct {
@@ -50,7 +50,7 @@ class EigenProduct {
   }
 
  private:
-  /// The block sizes of Eigen's row-major product on one thread, which computes the transpose.
+  /// The block sizes of Eigen's row-major product on one thread. That product computes the transpose.
   struct Blocking : Eigen::internal::level3_blocking<T, T> {
     Blocking(std::int64_t rows, std::int64_t columns, std::int64_t depth) {
       this->m_mc = columns;

@@ -23,14 +23,14 @@ namespace lamina::eigen {
 template <class T>
 struct Panel {
   const T* b;           ///< first row of the columns
-  T* c;                 ///< their place in row 0 of c, if c has room for whole vectors there; else null
+  T* c;                 ///< place of the columns in row 0 of c, if c has room for whole vectors there; else null
   std::int64_t column;  ///< number of the first column
   std::int64_t count;
   std::int64_t vectors;  ///< vectors that hold `count` columns
 };
 
-/// Vectors of the next panel if `left` vectors are left: at most `most`. If `most` is above 2 and `most` + 1 are left,
-/// one less than `most`: a panel of a single vector would be slow, because its product waits for its own sums.
+/// Number of vectors of the next panel if `left` are left: at most `most`. If most + 1 are left and most is above 2, it
+/// is most - 1, so that no single vector is left: its panel would be slow, because the product waits for its own sums.
 constexpr std::int64_t panel_vectors(std::int64_t left, std::int64_t most) {
   return std::min(left, left == most + 1 && most > 2 ? most - 1 : most);
 }
@@ -56,9 +56,9 @@ struct PanelsOfB {
 /// The place of the result. Panel::c has the places of its columns.
 struct PlaceOfC {
   std::int64_t ld;          ///< elements from row to row
-  std::int64_t offset = 0;  ///< elements from row 0 to the block's first
-  /// Non-temporal stores for tiles with a place in c, whose rows and vectors are whole lines of memory, if nothing is
-  /// added to them (also not by other blocks along k).
+  std::int64_t offset = 0;  ///< elements from row 0 to the block's first row
+  /// Whether tiles with a place in c are stored by non-temporal stores. The tiles must be whole lines of memory, and
+  /// nothing may be added to them, also not by other blocks along k.
   bool non_temporal = false;
 };
 
@@ -66,13 +66,13 @@ struct PlaceOfC {
 template <class T>
 struct AlongK {
   bool begins = true, ends = true;  ///< whether it is the first block; the last block
-  /// Rows of `ld` elements that keep tiles without a place in c from block to block. Null: every block adds such tiles
-  /// to c.
+  /// Rows of `ld` elements that keep the sums of tiles without a place in c from block to block. Null: every block adds
+  /// these tiles to c.
   T* sums = nullptr;
   std::int64_t ld = 0;
 };
 
-/// Prefetches from memory.
+/// What a block prefetches from memory.
 template <class T>
 struct Ahead {
   bool a = false;                       ///< the next rows of a, while the first panel is multiplied
@@ -114,8 +114,8 @@ std::int64_t to_next_tile(const Block<T>& block, std::size_t index, std::int64_t
   return next.c - panel.c + (last ? kernels.rows * block.c.ld : 0);
 }
 
-/// Whether a vector is shorter than a cache line. Products with such vectors prefetch weights and outputs. With longer
-/// vectors these prefetches were not measured, and are left out.
+/// Whether a vector is shorter than a cache line. Products with such vectors prefetch weights and outputs. With vectors
+/// of a whole line these prefetches were not measured, and are left out.
 template <class T>
 bool narrow_vectors(const MicroKernels<T>& kernels) {
   return kernels.lanes * static_cast<std::int64_t>(sizeof(T)) < line_bytes;
@@ -128,7 +128,7 @@ void activate(const Epilogue<T>& epilogue, T* c, std::int64_t ld, int rows, std:
   for (int i = 0; i < rows; ++i, c += ld) epilogue.activation->forward(c, c, count);
 }
 
-/// Stores a tile of finished sums, whose results lie side by side if a function follows.
+/// Stores a tile of finished sums. If a function follows, the results must lie side by side.
 template <class T>
 void store_finished(const OutputTile<T>& tile, const MicroKernels<T>& kernels) {
   kernels.store_tile(tile);
@@ -136,7 +136,7 @@ void store_finished(const OutputTile<T>& tile, const MicroKernels<T>& kernels) {
 }
 
 /// Multiplies a block. store(tile, row, column) stores a tile of finished sums that has no direct place in c. Fields
-/// that all tiles share are set once: setting them for each tile costs as much as many terms.
+/// that all tiles share are set once: to set them for each tile would cost as much as many multiply-adds.
 template <class T, class Store>
 void multiply(const Block<T>& block, const Store& store) {
   const MicroKernels<T>& kernels = *block.kernels;
@@ -232,7 +232,7 @@ struct RowMajor {
   }
 };
 
-/// Lists the panels of `channels`, `stride` elements apart, each with panel_vectors() of the vectors left. Their
+/// Lists the panels of `channels` channels. Panels are `stride` elements apart and have panel_vectors() vectors. Their
 /// columns lie in c from `c` on, with room for whole vectors.
 template <class T>
 std::span<const Panel<T>> list_channels(std::int64_t channels, std::int64_t most, std::int64_t lanes, const T* panels,
@@ -264,7 +264,7 @@ struct Partition {
   int parts() const { return columns * rows; }
 };
 
-/// The divisor d of `threads` with the least cost(d, threads / d); the smallest of several.
+/// The divisor d of `threads` with the least cost(d, threads / d); the smallest such d.
 template <class Cost>
 int cheapest_divisor(int threads, const Cost& cost) {
   int best = 1;
@@ -279,11 +279,11 @@ int cheapest_divisor(int threads, const Cost& cost) {
   return best;
 }
 
-/// The partition whose largest part is smallest. Runs of `columns` columns are divided one by one, in multiples of
-/// `grain`. Parts that share columns each pack them, and the cost includes it.
+/// The partition whose largest part is smallest. Each run in `columns` is divided separately, in multiples of `grain`.
+/// Each part packs the columns that it reads, even if other parts read them too; the cost includes this.
 inline Partition partition(std::initializer_list<std::int64_t> columns, std::int64_t rows, int threads,
                            std::int64_t grain, int tile_rows) {
-  constexpr std::int64_t packing_rows = 8;  // rows in which using an element costs about as much as packing it
+  constexpr std::int64_t packing_rows = 8;  // cost of packing an element, in rows that use it
   const int row_parts = cheapest_divisor(threads, [&](int of_rows, int of_columns) {
     std::int64_t widest = 0;
     for (const std::int64_t count : columns) widest += divide_up(divide_up(count, grain), of_columns) * grain;

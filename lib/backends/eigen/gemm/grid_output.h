@@ -9,8 +9,8 @@
 namespace lamina::eigen {
 
 /// Place of the result: column (n, p, q) of row m is at data[n * pitch + m * plane + p * row_pitch + q * step], with q
-/// below row_length. If h and w are given, a row's plane is h x w and its other elements are set to 0; `add` must be
-/// false then.
+/// below row_length. If h and w are given, a row's plane is h x w, and its elements without a column are set to 0;
+/// `add` must be false then.
 template <class T>
 struct GridOutput {
   T* data;
@@ -18,7 +18,7 @@ struct GridOutput {
   std::int64_t h = 0, w = 0;
 };
 
-/// Columns of one section, in the layout of the output.
+/// The places of a section's columns in the output.
 template <class T>
 struct GridPlace {
   std::int64_t length, offset;  // columns of the section in an image: number and first

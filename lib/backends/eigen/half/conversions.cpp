@@ -1,5 +1,5 @@
-// Numbers of half precision to and from f32. The compiler vectorises these loops. It does not use the processors'
-// instructions for f16 by itself.
+// Converts numbers of half precision to f32 and back. The compiler vectorises these loops. It does not use the
+// processors' instructions for f16 by itself.
 
 #include "conversions.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Numbers of half precision to and from f32, many at once.
+// Converts many numbers of half precision to f32 and back.
 
 #include <cstdint>
 

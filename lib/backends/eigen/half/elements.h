@@ -21,8 +21,8 @@ struct Room {
   alignas(line_bytes) T elements[elements_of_room];
 };
 
-/// Elements from `at` on, at most elements_of_room: in their place, or widened to the room. With `ahead` the elements
-/// after them are prefetched.
+/// The address of `count` elements from `at` on, at most elements_of_room: in the tensor or, for halves, widened in
+/// `room`. With `ahead` the elements after them are prefetched.
 template <class T>
 const T* load(const Tensor& tensor, std::int64_t at, std::int64_t count, Room<T>& room, bool ahead = false) {
   if constexpr (std::is_same_v<T, float>)
@@ -51,14 +51,14 @@ void put_numbers(const Tensor& to, std::int64_t at, const T* from, std::int64_t 
   std::copy_n(from, count, to.as<T>() + at);
 }
 
-/// Elements that a kernel writes: in their place, or in a room. From the room they are narrowed, or copied by
+/// The elements that a kernel writes: in the tensor, or in a room. From the room they are narrowed, or copied by
 /// non-temporal stores.
 template <class T>
 class Output {
  public:
-  /// Stores are non-temporal if the tensor is large enough, it is not the place of a tensor in `reads`, whose lines are
-  /// in cache already, and not `reads_itself`: its numbers are added to, or needed in their place. `run`: elements that
-  /// are written one after another.
+  /// Stores are non-temporal if the tensor is large and its lines need not be in cache: it shares no memory with a
+  /// tensor in `reads`, and `reads_itself` is false (its old numbers are not needed). `run`: number of elements that
+  /// are written one after another; stores of short runs are normal.
   Output(const Tensor& tensor, bool reads_itself, std::initializer_list<const Tensor*> reads,
          std::int64_t run = elements_of_room)
       : tensor_(tensor),
@@ -73,8 +73,8 @@ class Output {
 
   bool in_place() const { return !non_temporal_ && !is_half(tensor_.dtype); }
 
-  /// The address for elements from `at` on, at most elements_of_room; more if finish() gets those of another room, and
-  /// the tensor's type is T. With `adds` it holds their present numbers.
+  /// The address to write elements to, from `at` on. At most elements_of_room; there may be more if the tensor's type
+  /// is T and finish() gets the address of another room. With `adds` the address holds the present numbers.
   T* begin(std::int64_t at, std::int64_t count, bool adds) {
     at_ = at;
     count_ = count;
@@ -109,8 +109,8 @@ class Output {
   Room<std::uint16_t> narrowed_;
 };
 
-/// Calls write(to, i, some) for chunks of `count` elements from `at` on: it writes elements i, i + 1, ... of them to
-/// `to`, or adds to those that are there.
+/// Calls write(to, i, some) for each chunk of the `count` elements from `at` on. The call writes `some` elements, from
+/// element i on, to `to`, or adds to the numbers there.
 template <class T, class Write>
 void write_chunks(Output<T>& output, std::int64_t at, std::int64_t count, bool adds, const Write& write) {
   for (std::int64_t i = 0; i < count; i += elements_of_room) {

@@ -33,8 +33,8 @@ template <class T>
 struct Prefetch {
   std::int64_t a = 0;        ///< distance in elements from a to the prefetched addresses; 0: none
   std::int64_t c = 0;        ///< distance in elements from c to the prefetched addresses, for writing; 0: none
-  const T* panel = nullptr;  ///< panel to prefetch, `ldb` from k to k; or null
-  int first = 0, rows = 0;   ///< rows of it: of every 64 bytes along a, `rows` rows from `first` on
+  const T* panel = nullptr;  ///< panel to prefetch, its rows `ldb` apart; or null
+  int first = 0, rows = 0;   ///< its rows [first, first + rows), of every 64 bytes along a
 };
 
 /// c[i][j] = sum over k of a[i][k] * b[k][j], through the epilogue, for `rows` rows of a register tile.
@@ -44,7 +44,7 @@ struct Tile {
   const T* a;          ///< row-major, in place
   std::int64_t lda;
   int rows = 0;          ///< 1 to MicroKernels::rows
-  const T* b = nullptr;  ///< one panel: consecutive elements for each k, `ldb` from k to k
+  const T* b = nullptr;  ///< one panel: a row of consecutive elements for each k, rows `ldb` apart
   std::int64_t ldb;
   T* c = nullptr;
   std::int64_t ldc;
@@ -55,7 +55,7 @@ struct Tile {
 };
 
 /// to[i * ldt + j] = scale[i] * sum over k of a[i * lda + k] * columns[j * ld + k], for few columns. A column has zeros
-/// up to the next whole vector. Null as a scale stands for ones.
+/// up to the next whole vector. A null scale stands for ones.
 template <class T>
 struct FewColumns {
   T* to;
@@ -69,7 +69,7 @@ struct FewColumns {
 };
 
 /// Consecutive rows of `length` elements: `zeros` zeros, then from[i * step] for i below count, then zeros.
-/// With a mask, elements are 0 where it is not above 0.
+/// With a mask, elements are 0 where the mask is not above 0.
 template <class T>
 struct Staged {
   const T* from = nullptr;
@@ -79,11 +79,11 @@ struct Staged {
   std::int64_t prefetch = 0;  ///< distance in elements from reads to prefetched addresses; 0: none
 };
 
-/// to[i * ldc + j * step] = from[i * ldf + j], through the epilogue without its scale: the tile that made the sums has
-/// applied it. If `width` is not 0, the other elements of to[i * ldc + 0 .. width - 1] are set to 0, as well as `below`
-/// further rows of `width` elements, `pitch` apart; then width <= count * step, and nothing is added. With `left`, step
-/// is 2, and elements of left and from alternate: to[i * ldc + j * 2] = left[i * left_ld + j] (+ the old value), and
-/// the element of from is the next one.
+/// to[i * ldc + j * step] = from[i * ldf + j], through the epilogue without its scale, which the tile of the sums has
+/// applied. If `width` is not 0, the other elements of to[i * ldc + 0 .. width - 1] become 0, and so do `below` further
+/// rows of `width` elements, `pitch` apart; then width <= count * step, and nothing is added. With `left`, step is 2
+/// and elements of `left` and `from` alternate: to[i * ldc + 2 j] = left[i * left_ld + j] (+ the old value), and to[i *
+/// ldc + 2 j + 1] gets the element of `from`.
 template <class T>
 struct OutputTile {
   T* to = nullptr;
@@ -100,8 +100,8 @@ struct OutputTile {
 
 constexpr int most_tile_bytes = 4096;  // sums of the largest register tile: 32 rows of 32 by AMX
 
-/// A panel is up to `vectors * lanes` wide. tile[0][v - 1] computes v vectors of it, tile[1][v - 1] at most rows / 2
-/// rows of these. Functions above `vectors` are null.
+/// A panel is up to `vectors * lanes` wide. tile[0][v - 1] computes v vectors of a panel, tile[1][v - 1] does so for at
+/// most rows / 2 rows. Functions above `vectors` are null.
 template <class T>
 struct MicroKernels {
   static constexpr int max_vectors = 3;
@@ -109,13 +109,13 @@ struct MicroKernels {
   int lanes;    ///< elements of a vector
   int vectors;  ///< vectors of a panel
   void (*tile[2][max_vectors])(const Tile<T>&);
-  /// Like `tile`, with a column-major: `lda` from k to k, and readable for all rows of a register tile. Null where
-  /// tiles multiply pairs of bf16.
+  /// Like `tile`, for a column-major a: its columns are `lda` apart, and readable for all rows of a register tile. Null
+  /// where tiles multiply pairs of bf16.
   void (*tile_of_columns[2][max_vectors])(const Tile<T>&);
   /// Like `tile`, by non-temporal stores if vectors are lines of memory; vectors of c then start at lines.
   void (*non_temporal_tile[2][max_vectors])(const Tile<T>&);
   void (*enter)() = nullptr;  ///< called by a thread before it computes tiles, if not null
-  void (*leave)() = nullptr;  ///< called after them
+  void (*leave)() = nullptr;  ///< called after the tiles
 
   void (*few_columns)(const FewColumns<T>&);  ///< null where tiles multiply pairs of bf16
 
@@ -123,7 +123,7 @@ struct MicroKernels {
   void (*copy)(T* to, const T* from, const Segment* segments, std::int64_t count);
   /// Copies segments in order and touches nothing else; prefetches elements `distance` after each.
   void (*copy_exact)(T* to, const T* from, const Segment* segments, std::int64_t count, std::int64_t distance);
-  /// Packs rows of panels. Reads after a segment, and writes after a row, up to a panel's width less one element.
+  /// Packs rows of panels. May read behind a segment, and write behind a row, up to a panel's width less one element.
   void (*pack)(const PackedRows<T>&);
   /// Makes staged rows. May write up to a vector less one element after the last.
   void (*stage)(T* to, const Staged<T>&);

@@ -1,6 +1,6 @@
-// Products of pairs of bf16, for processors with AVX-512, by vectors or (LAMINA_AMX) by the registers of AMX. Each is
-// compiled twice: with its instruction, and as a plain twin that does without it. Every processor with AVX-512 can run
-// the twins; only tests do so.
+// Products of pairs of bf16, for processors with AVX-512, by vectors or (LAMINA_AMX) by the registers of AMX. Each
+// version is compiled twice: with the instruction for pairs, and as a twin that emulates the instruction. Every
+// processor with AVX-512 can run the twins; only tests do so.
 
 #include "pairs.h"
 
@@ -22,7 +22,7 @@ namespace {
 #include "tile_body.inc"
 
 #if defined(__AVX512BF16__)
-/// The terms of a tile, by the instruction.
+/// The terms of a tile, computed by the instruction.
 struct Pairs {
   static __m512bh spread(float pair) { return (__m512bh)_mm512_set1_ps(pair); }
   static __m512bh row(Vector<float> pairs) { return (__m512bh)pairs; }
@@ -32,7 +32,7 @@ struct Pairs {
 };
 struct Flushing {};  // the instruction flushes by itself
 #else
-/// The terms of a tile, by the two multiply-adds that the instruction is documented to be.
+/// The terms of a tile, computed by two multiply-adds, as the instruction is documented.
 struct Pairs {
   struct Numbers {
     __m512 lower, upper;
@@ -47,9 +47,9 @@ struct Pairs {
     sum = (Vector<float>)_mm512_fmadd_ps(a.lower, b.lower, half);
   }
 };
-/// During its life the processor takes denormal numbers for 0, and makes none. A compiler may move arithmetic across
-/// _mm_setcsr, but not loads and stores across the barriers. So arithmetic stays inside if its operands are loaded and
-/// its results stored inside.
+/// While an object exists, the processor takes denormal numbers for 0, and makes none. A compiler may move arithmetic
+/// across _mm_setcsr, but not loads and stores across the barriers. So arithmetic stays inside if its operands are
+/// loaded and its results stored inside.
 class Flushing {
  public:
   Flushing() : before_(_mm_getcsr()) {
@@ -90,8 +90,8 @@ __m512i words_of(__mmask16 some, const float* from) {
 
 __mmask16 first_of(std::int64_t count) { return static_cast<__mmask16>(count < 16 ? (1U << count) - 1 : 0xffffU); }
 
-/// 16 numbers from number i on; there are `count` in all, then zeros. A number is 0 where its mask, if any, is not
-/// above 0.
+/// 16 numbers from number i on. Numbers from `count` on are zeros. A number is 0 where its mask, if any, is not above
+/// 0.
 template <class From>
 __m512i words(const From* from, const std::uint16_t* mask, std::int64_t i, std::int64_t count) {
   if (count <= i) return __m512i{};
@@ -137,7 +137,7 @@ void add(double* sums, const std::uint16_t* from, const std::uint16_t* mask, std
   }
 }
 
-/// The pair (number, number), rounded.
+/// The pair (number, number), rounded to bf16.
 float pair_of(float number) {
   return std::bit_cast<float>(std::uint32_t{lamina::narrow<DType::bf16>(number)} * 0x10001U);
 }

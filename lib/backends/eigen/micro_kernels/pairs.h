@@ -11,9 +11,9 @@
 
 namespace lamina::eigen {
 
-/// Numbers of pairs: first[i] and second[i] for pair i or, as neighbours, first[2 i] and first[2 i + 1]. The second is
-/// 0 from pair `second_count` on. A number is 0 where its mask, if any, is not above 0. The output has `rows` dense
-/// rows of pairs; neighbours have one row.
+/// The numbers of pairs. Pair i is first[i] and second[i] or, with `neighbours`, first[2 i] and first[2 i + 1]. The
+/// second number is 0 from pair `second_count` on. A number is 0 where its mask, if any, is not above 0. The output has
+/// `rows` dense rows of pairs; neighbours have one row.
 template <class From>
 struct PairSource {
   const From* first;
@@ -27,11 +27,11 @@ struct PairSource {
 
 /// The kernels of products of pairs. The instruction set's MicroKernels has all other kernels.
 struct PairKernels {
-  int speedup;        ///< multiply-adds of the instruction (also for its twin) in the time of one of f32
+  int speedup;        ///< multiply-adds of the instruction (also given for its twin) per multiply-add of f32
   int rows, vectors;  ///< as in MicroKernels
   /// Like the kernels of MicroKernels. Sums are of f32, rounded to nearest, ties to even. Denormal numbers count as 0,
   /// and denormal results become 0. vdpbf16ps adds a pair by two multiply-adds, the upper one first. AMX takes up to 16
-  /// pairs of a run at a time. It sums their lower and their upper products apart, from 0 on, and adds the sum of both.
+  /// pairs of a run at a time. It sums lower and upper products apart, from 0 on, and adds the sum of both.
   void (*tile[2][MicroKernels<float>::max_vectors])(const Tile<float>&);
   void (*non_temporal_tile[2][MicroKernels<float>::max_vectors])(const Tile<float>&);
   void (*enter)() = nullptr;  ///< as in MicroKernels

@@ -2,8 +2,8 @@
 // Sums over taps along the rows of planes, as depthwise convolutions need them: a table of functions for each
 // instruction set.
 //
-// A copy of a plane has its border of zeros, and is sorted by residues modulo a stride. A tap is then
-// an offset into it, and what it reads for a row of results is a run of consecutive elements.
+// A copy of a plane has its border of zeros, and is sorted by residues modulo a stride. A tap is then an offset into
+// the copy. For a row of results it reads a run of consecutive elements.
 
 #include <cstdint>
 
@@ -11,14 +11,14 @@
 
 namespace lamina::eigen {
 
-/// Rows of a plane that are copied: the first element in the copy and in the plane, how many rows of how many elements.
+/// Rows of a plane that are copied: first element in the copy and in the plane, number of rows, elements of a row.
 struct CopiedRows {
   std::int64_t to, from, rows, count;
 };
 
 /// to[p * to_plane + part.to + i * ld + j] = from[p * from_plane + part.from + i * row_stride + j * step], or 0 where
-/// mask (if not null) is not above 0 there, for each part of each plane. Up to a vector less one element after a row of
-/// the copy are set to 0; parts are in the order of the copy.
+/// mask (if not null) is not above 0 there, for each part of each plane. Behind a row of the copy, up to a vector less
+/// one element become 0. Parts are in the order of the copy.
 template <class T>
 struct TapCopy {
   T* to;
@@ -32,12 +32,12 @@ struct TapCopy {
 };
 
 /// to[i * ldc + j] = sum over t of weights[t] * from[i * ld + offsets[t] + j] through the epilogue, for `rows` rows of
-/// `cols` elements. Up to a vector less one element after those of `from` are read.
+/// `cols` elements. Behind each row of `from`, up to a vector less one element are read.
 template <class T>
 struct TapSums {
   T* to;
   std::int64_t ldc;
-  const T* end;  ///< a row's last vector may write beyond the row up to here: a later row of `to` overwrites that
+  const T* end;  ///< a row's last vector may write behind the row, up to here; a later row overwrites it
   const T* from;
   std::int64_t ld;
   const std::int64_t* offsets;
@@ -48,7 +48,7 @@ struct TapSums {
 };
 
 /// sums[t * lanes + (j % lanes)] += dy[i * ldy + j] * from[i * ld + offsets[t] + j] for `rows` rows of `cols` elements;
-/// dy counts as 0 where mask (if not null) is not above 0. Reads as TapSums does.
+/// dy counts as 0 where mask (if not null) is not above 0. Reads behind rows as TapSums does.
 template <class T>
 struct TapProducts {
   T* sums;
@@ -63,8 +63,8 @@ struct TapProducts {
 };
 
 /// to[(i * cols + j) * lanes + f] = scale[f] * sum over t of weights[t * filters + f] * from[i * ld + offsets[t] + j],
-/// for `rows` rows of `cols` positions, at least least_columns, and the filters of a vector of `lanes`, or of half of
-/// one. Null as a scale stands for ones.
+/// for `rows` rows of `cols` positions. `cols` is at least least_columns; `filters` is `lanes`, or half of it. A null
+/// scale stands for ones.
 template <class T>
 struct FilterTaps {
   T* to;
@@ -83,11 +83,11 @@ template <class T>
 struct TapKernels {
   void (*copy)(const TapCopy<T>&);
   /// sums[0] takes any taps. The others take in each plane a square of 3 x 3, 5 x 5 or 7 x 7 taps side by side, in the
-  /// order of rows: the offset of tap (r, s) is that of the first plus r * ld + s.
+  /// order of rows: the offset of tap (r, s) is the first tap's offset plus r * ld + s.
   void (*sums[4])(const TapSums<T>&);
   void (*products)(const TapProducts<T>&);
   void (*filters)(const FilterTaps<T>&);
-  void (*half_filters)(const FilterTaps<T>&);  ///< of half a vector; of a whole one if it has less than eight lanes
+  void (*half_filters)(const FilterTaps<T>&);  ///< for half a vector; a whole one if it has under eight lanes
 
   /// The index in `sums` for squares of this many taps; 0 if they have no function of their own.
   static constexpr int square(int extent) { return extent == 3 || extent == 5 || extent == 7 ? extent / 2 : 0; }

@@ -2,9 +2,9 @@
 // The transforms of Winograd's minimal filtering, vectorised over channels: a table of functions for each instruction
 // set.
 //
-// Y = A^T [ sum over channels of (G g G^T) * (B^T d B) ] A. A tile of Y has tile x tile outputs, a patch d of the
-// source patch x patch elements, patch = tile + taps - 1 for filters of taps x taps. The product * is computed for each
-// of the patch x patch positions. The gradient of g is G^T [ sum over tiles of (A dy A^T) * (B^T d B) ] G.
+// Y = A^T [ sum over channels of (G g G^T) * (B^T d B) ] A. A tile of Y has tile x tile outputs, and filters have taps
+// x taps weights. A patch d of the source has patch x patch elements, where patch = tile + taps - 1. The product * is
+// computed for each of these positions. The gradient of g is G^T [ sum over tiles of (A dy A^T) * (B^T d B) ] G.
 //
 // "Pixels" are transposed planes, [rows][cols][lanes]. Lanes are consecutive channels.
 
@@ -40,7 +40,7 @@ struct Points {
 template <class T>
 struct WinogradTransforms {
   int tile, taps, patch;
-  /// Columns of pixels in the patches of tiles side by side.
+  /// Number of columns of pixels that the patches of `count` tiles side by side have.
   std::int64_t patch_cols(std::int64_t count) const { return (count - 1) * tile + patch; }
   /// B^T d B for patches that start every `tile` columns of pixels with `patch` rows of `cols` columns.
   void (*patches)(const Points<T>& to, const T* pixels, std::int64_t cols);
@@ -60,7 +60,7 @@ struct WinogradTransforms {
 template <class T>
 struct WinogradKernels {
   void (*stage_plain)(T* pixels, const PixelWindow<T>&);  ///< pixels from planes, zeros beyond them
-  /// Planes from pixels (+ the old content), within bounds if not null; touches nothing beyond the planes.
+  /// Planes from pixels (+ the old content), within `bounds` if it is not null; touches nothing beyond the planes.
   void (*unstage_plain)(const T* pixels, const PixelWindow<T>&, bool add, const Bounds<T>* bounds);
   /// The same on planes of bf16. Null if T is not float.
   void (*stage_bf16)(T* pixels, const PixelWindow<std::uint16_t>&);

@@ -1,5 +1,5 @@
-// y = the sum of the inputs, or the function of this sum that the unit's tail has. Every input's gradient is dy itself
-// or, with a function, the function's gradient, which is computed from y.
+// y = the sum of the inputs, or f(sum) if the unit's tail has a function f. The gradient of every input is dy or, with
+// a function, dy f'(sum), which is computed from y.
 
 #include "lib/backends/eigen/pointwise/activation.h"
 #include "lib/backends/eigen/runtime/elements.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t chunk = 2048;  // elements; they stay in cache for all inputs or gradients
 
-/// A ReLU is part of the sum, another function takes a chunk of sums.
+/// A ReLU is applied to each sum at once; another function takes a chunk of sums.
 template <class T>
 void forward(ThreadPool& pool, const Args& args, bool relu, const Activation<T>* function) {
   with_flag(relu, [&](auto clips) {

@@ -23,7 +23,7 @@ Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, const Contex
         pool.each(channels, 1, [&](std::int64_t c) { work(args, c); });
       }));
     };
-    /// The same of a step that leaves sums, which the caller adds up before the next step.
+    /// The same for a step that leaves sums, which the caller adds up over all ranks before the next step.
     const auto emit_sums = [&](Pass pass, const auto& work) {
       emit({pass}, work);
       unit.steps.back().cross_rank_sums = 2 * std::int64_t{channels};

@@ -1,5 +1,5 @@
-// y = function(a, b) of two tensors, of which either may repeat along an axis. A run is the innermost axis: along it an
-// operand has neighbouring elements, or one element that repeats.
+// y = function(a, b) of two tensors. Either tensor may be repeated along an axis. A run is the innermost axis: along it
+// an operand has neighbouring elements, or one element that repeats.
 
 #include "lib/core/units/binary.h"
 
@@ -119,7 +119,7 @@ void forward(ThreadPool& pool, const Args& args, const AllAxes& axes) {
   });
 }
 
-/// Axes along which an operand has elements, and those along which it repeats.
+/// The axes along which an operand has elements, and the axes along which it repeats.
 struct Split {
   AllAxes kept, repeats;
 
@@ -151,7 +151,7 @@ struct Backward {
     });
   }
 
-  /// The gradients of the operands that do not repeat. A gradient in dy's memory comes last.
+  /// Writes the gradients of the operands that do not repeat. A gradient in dy's memory comes last.
   void write_all(Image<T>& its, const BinarySteps& at, std::int64_t count) const {
     if (fills[0] && !first_last) write<0>(its, at, count);
     if (fills[1]) write<1>(its, at, count);
@@ -169,7 +169,7 @@ struct Backward {
     return sum;
   }
 
-  /// One sum for each element, where runs repeat it. With `all`, the other gradient follows the sum of each run.
+  /// Sums the gradient of each element of an operand that repeats along runs. With `all` the other gradient follows.
   template <int of>
   void sum_runs(bool all) const {
     const AllAxes& kept = split[of].kept;
@@ -193,7 +193,7 @@ struct Backward {
     });
   }
 
-  /// Sums side by side, where a run has neighbouring elements of the operand.
+  /// The same, with sums side by side, for an operand that has neighbouring elements along runs.
   template <int of>
   void sum_columns(bool all) const {
     const AllAxes& repeats = split[of].repeats;
@@ -220,8 +220,8 @@ struct Backward {
     });
   }
 
-  /// The sums of an operand that repeats. In the same pass the other gradient, if there are sums enough for every
-  /// thread: then true.
+  /// Sums the gradient of an operand that repeats. If every thread has a sum, also writes the other gradient in this
+  /// pass, and returns true.
   template <int of>
   bool sum() const {
     if (!wanted(args, of) || fills[of]) return false;

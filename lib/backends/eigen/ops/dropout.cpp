@@ -1,4 +1,4 @@
-// y = x * mask / (1 - rate). The mask is drawn from counters, so only its step is saved.
+// y = x * mask / (1 - rate). The mask is drawn from counters, so forward saves only the number of the step.
 
 #include <cmath>
 

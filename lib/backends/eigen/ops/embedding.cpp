@@ -1,7 +1,7 @@
 // y[n,:,place] = weight[x[n,place],:]. Rows of the table are read whole and transposed, some places at once.
 //
 // The weight's gradient is dense. Each thread has a range of rows, goes through all ids, and adds the gradients of the
-// places whose row is in its range, in their order.
+// places whose row is in its range, in the order of the places.
 //
 // The global average pool after an embedding may be part of its unit: y[n,:] = mean over places of
 // weight[x[n,place],:]. The embedding's own values are then not stored. A run of equal ids, such as padding, is one row

@@ -9,7 +9,7 @@ namespace lamina::eigen {
 
 constexpr std::int64_t chunk = 64;  // elements
 
-/// A chunk has a fixed size and alignment, so that an exponential has the same bits for any place of its argument.
+/// A chunk has a fixed size and alignment, so that an exponential has the same bits wherever its argument lies.
 template <class T>
 using Chunk = Eigen::Array<T, chunk, 1>;
 

@@ -188,8 +188,8 @@ class FullyConnectedProduct {
     return allocate(pass, own);
   }
 
-  /// Backward: multiplies by these columns of a row-major b of `depth` rows, which is packed a block at a time. `block`
-  /// has the first factor and how it is multiplied, `c` is the place of column 0.
+  /// Backward: multiplies by `columns` of b, a row-major matrix of `depth` rows that is packed a block at a time.
+  /// `block` has the first factor and the product's options, `c` is the place of column 0.
   void multiply_blocks(Block<T> block, const T* b, std::int64_t ldb, std::int64_t depth, IndexRange columns, T* c,
                        const Buffers& buffers) const {
     const T* const a = block.a.data;
@@ -207,7 +207,7 @@ class FullyConnectedProduct {
     }
   }
 
-  /// Packs `depth` rows of a row-major matrix, `columns` of each.
+  /// Packs `depth` rows of a row-major matrix, `columns` elements of each.
   void pack_rows(const T* from, std::int64_t ld, std::int64_t depth, std::int64_t columns, std::int64_t panel_stride,
                  const Buffers& buffers) const {
     std::int64_t count = 0;
@@ -224,7 +224,7 @@ class FullyConnectedProduct {
     }
   }
 
-  /// The bias gradient of these outputs: sums of dy, {outputs, images}, image by image.
+  /// The bias gradient of these outputs: sums of dy, which is {outputs, images}, image by image.
   void sum_bias(const T* dy, IndexRange outputs, T* db) const {
     constexpr std::int64_t together = 8;  // independent sums; a single sum waits for its own additions
     for (std::int64_t k = outputs.first; k < outputs.last; k += together) {
@@ -270,8 +270,8 @@ Lowered::Step gemm_step(const ConvUnit& c, Pass pass, const Context& context, co
       bytes);
 }
 
-/// A weight is multiplied once for each image. With few images, rounding the weights in a pass costs more than pairs
-/// save.
+/// The place of bf16_gemm. A weight is multiplied once per image. With few images, rounding the weights in a pass costs
+/// more than pairs save.
 int place_of_pairs(const ConvUnit& c, Pass pass, const Context& context) {
   constexpr int few_images = 32;
   if (pass == Pass::forward && !c.inference && c.x.n < few_images) return by_name_only;

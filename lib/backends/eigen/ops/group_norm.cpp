@@ -8,7 +8,7 @@ namespace lamina::eigen {
 namespace batch_norm {
 namespace {
 
-/// Calls work(i, group) for every group: its number, image by image, and its planes.
+/// Calls work(i, group) for every group: i is its number, counted image by image, and `group` is its planes.
 template <class Work>
 void split_groups(ThreadPool& pool, const Shape& shape, int groups, Work&& work) {
   const std::int64_t channels = shape.c / groups;
@@ -35,7 +35,7 @@ void forward_of_groups(ThreadPool& pool, const Args& args, const GroupNorm& op) 
   });
 }
 
-/// Leaves the sums of dy xh and of dy of each plane in the workspace, for the gradients of scale and shift. xh is the
+/// Leaves two sums of each plane in the workspace, of dy xh and of dy, for the gradients of scale and shift. xh is the
 /// normalised x, and g is scale dy.
 template <class T>
 void backward_of_groups(ThreadPool& pool, const Args& args, int groups, bool adds_dx, bool adds_dw) {

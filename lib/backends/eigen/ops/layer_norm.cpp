@@ -41,7 +41,7 @@ void split_pixels(ThreadPool& pool, const Shape& shape, Work&& work) {
   });
 }
 
-/// The sums are of differences from the first channel, as those of batch normalisation.
+/// Sums differences from the first channel, as batch normalisation sums differences from one value.
 template <class T>
 void forward_of_pixels(ThreadPool& pool, const Args& args, double epsilon) {
   const Shape& shape = args.y.shape;
@@ -77,7 +77,7 @@ void forward_of_pixels(ThreadPool& pool, const Args& args, double epsilon) {
   });
 }
 
-/// The sums over the pixels of a row of dy times the normalised x, and of dy.
+/// Two sums over the pixels of a row: of dy times the normalised x, and of dy.
 template <class T>
 Pair row_sums(const T* dy, const double* normalised, std::int64_t count) {
   TwoSums sums;

@@ -30,7 +30,7 @@ struct Window {
         beta(static_cast<T>(op.beta)) {}
 };
 
-/// A chunk has a fixed size and alignment, so that a power has the same bits for any place of its pixel.
+/// A chunk has a fixed size and alignment, so that a power has the same bits wherever its pixel lies.
 template <class T>
 using Chunk = Eigen::Array<T, chunk, 1>;
 

@@ -1,4 +1,4 @@
-// Ops that move elements: parts of images (Slice, Concat), a border of a constant or of cells, axes in another order.
+// Ops that move elements: parts of images (Slice, Concat), borders (Pad), axes in another order (Reorder).
 
 #include <algorithm>
 #include <vector>
@@ -44,7 +44,7 @@ void for_each_piece(std::int64_t middles, std::int64_t columns, std::int64_t fir
   }
 }
 
-/// Whether the part lies at its box of the whole.
+/// Whether the memory of `part` is its box of `whole`.
 template <class T>
 bool is_there(const Tensor& part, const Box& box, const Tensor& whole) {
   return image<T>(whole, 0) + box.offset() == part.as<T>() && whole.pitch == part.pitch;
@@ -90,13 +90,13 @@ void scatter_to(ThreadPool& pool, const Tensor& part, const Box& box, const Tens
   });
 }
 
-/// The element of the part at an element of the whole, along an axis; -1: none.
+/// Along an axis, the element of the part that lies at an element of the whole; -1: none.
 std::int64_t element_at(const Box::Along& its, std::int64_t element) {
   const std::int64_t at = element - its.first, i = its.step == 1 ? at : at / its.step;
   return at >= 0 && i < its.part && i * its.step == at ? i : -1;
 }
 
-/// Elements of a row of the whole from `first` on: those of the part, of which `x` is the row, else `value`.
+/// Writes elements of a row of the whole, from `first` on: the elements of `x`, the part's row, else `value`.
 template <class T>
 void scatter_in_row(T* y, const T* x, const Box::Along& its, std::int64_t first, std::int64_t count, T value) {
   const auto reached = [&](std::int64_t w) {  // elements of the part's row that lie before w
@@ -131,7 +131,7 @@ void scatter_in(ThreadPool& pool, const Tensor& part, const Box& box, const Tens
   });
 }
 
-/// The cell that a border repeats, `position` cells from the first cell of an axis.
+/// The cell that a padded axis shows at `position`, counted from the first cell of the axis without its border.
 std::int64_t shown(PadBy by, std::int64_t position, std::int64_t extent) {
   if (position >= 0 && position < extent) return position;
   if (by == PadBy::edge) return position < 0 ? 0 : extent - 1;
@@ -139,7 +139,7 @@ std::int64_t shown(PadBy by, std::int64_t position, std::int64_t extent) {
   return position < 0 ? position + extent : position - extent;
 }
 
-/// Calls work(row of y, row of x) for the rows of a plane of y and those that they show.
+/// Calls work(row of y, row of x) for each row of a plane of y and the row that it shows.
 template <class Work>
 void for_each_row(const Pad& op, const Shape& x, const Shape& y, Work&& work) {
   for (int p = 0; p < y.h; ++p) work(p, shown(op.by, p - op.before.h, x.h));
@@ -185,7 +185,7 @@ void unpad_by_cells(ThreadPool& pool, const Args& args, const Pad& op, bool adds
   });
 }
 
-/// y[i] of K adjacent elements each: y[i K + k] = x[i + k apart], or +=.
+/// Interleaves K rows of x: y[i K + k] = x[i + k apart], or +=.
 template <class T, int K, bool Adds>
 void interleave(T* y, const T* x, std::int64_t apart, std::int64_t count) {
   LAMINA_INDEPENDENT
@@ -201,7 +201,7 @@ void deinterleave(T* y, std::int64_t apart, const T* x, std::int64_t count) {
     for (int k = 0; k < K; ++k) y[i + k * apart] = Adds ? y[i + k * apart] + x[i * K + k] : x[i * K + k];
 }
 
-/// Copies tiles to a room, and their rows from there by non-temporal stores.
+/// Transposes tiles into a room, and copies their rows from there by non-temporal stores.
 template <class T>
 void transpose_by_tiles(const MicroKernels<T>& kernels, Output<T>& output, std::int64_t at, std::int64_t y_apart,
                         const T* x, std::int64_t x_apart, std::int64_t rows, std::int64_t columns) {
@@ -221,7 +221,7 @@ void transpose_by_tiles(const MicroKernels<T>& kernels, Output<T>& output, std::
     }
 }
 
-/// y[row y_apart + k] = x[row + k x_apart], or +=, for `rows` and for `columns` of k. `at`: the first element of y.
+/// y[row y_apart + k] = x[row + k x_apart], or +=, for `rows` rows and k below `columns`. `at`: first element of y.
 template <class T>
 void transpose(const MicroKernels<T>& kernels, Output<T>& output, T* y, std::int64_t at, std::int64_t y_apart,
                const T* x, std::int64_t x_apart, std::int64_t rows, std::int64_t columns, bool adds) {

@@ -1,6 +1,6 @@
 // The mean, sum or maximum over axes of an image (AxisCells). If elements of y lie side by side in x, vectors are
-// strips of them, with a loop over the cells. Otherwise vectors are adjacent cells. Sums of many terms are in double,
-// in an order that does not depend on the number of threads. The places of maxima are saved.
+// strips of y, and a loop runs over the cells. Otherwise vectors are adjacent cells. Sums of many terms are in double,
+// in an order that does not depend on the number of threads. In training forward saves the places of maxima.
 
 #include <algorithm>
 

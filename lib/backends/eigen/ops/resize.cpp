@@ -1,4 +1,4 @@
-// Resize: weighted sums of rows and of columns, plane by plane. The gradient has the same weights the other way round.
+// Resize: weighted sums of rows and of columns, plane by plane. The gradient uses the same weights in reverse.
 
 #include <bit>
 #include <memory>
@@ -32,7 +32,7 @@ struct Axis {
   }
 };
 
-/// y from x.
+/// The axis that makes y from x.
 template <class T>
 Axis<T> forward_axis(const ResizeAxis& its, int size) {
   Axis<T> axis(its.extent, its.linear ? std::min(2, its.extent) : 1, size);
@@ -47,7 +47,7 @@ Axis<T> forward_axis(const ResizeAxis& its, int size) {
   return axis;
 }
 
-/// dx from dy. The elements that show a cell follow one another.
+/// The axis that makes dx from dy. The elements of dy that have read a cell follow one another.
 template <class T>
 Axis<T> backward_axis(const Axis<T>& forward) {
   const auto size = static_cast<int>(forward.source), source = static_cast<int>(forward.size());
@@ -70,8 +70,8 @@ Axis<T> backward_axis(const Axis<T>& forward) {
   return axis;
 }
 
-/// Elements of an axis that repeat: `count` times `period` of them from `begin` on. Each has the weights of the element
-/// a period before, and cells that are `step` further. A period of 0: there are none.
+/// Elements of an axis that repeat: `count` times `period` elements, from `begin` on. An element has the weights of the
+/// element a period before, and reads cells `step` further on. A period of 0: no element repeats.
 struct Repeats {
   std::int64_t period = 0, step = 0, begin = 0, count = 0;
 };
@@ -91,7 +91,7 @@ Repeats repeats_of(const Axis<T>& axis, std::int64_t period, std::int64_t step) 
   return its.count < 8 ? Repeats{} : its;  // fewer are no vector
 }
 
-/// Calls function(std::integral_constant) with the number of taps, or 0 for one that is not compiled in.
+/// Calls function(std::integral_constant) with the number of taps, or 0 for a number that is not compiled in.
 template <class Function>
 void with_taps(std::int64_t taps, Function&& function) {
   if (taps == 1) return function(std::integral_constant<int, 1>());
@@ -196,7 +196,7 @@ void resize_row(const Axis<T>& columns, const Repeats& its, [[maybe_unused]] boo
   });
 }
 
-/// Makes row i as the weighted sum of rows: row(k) is the k-th.
+/// Makes row i as the weighted sum of rows. row(k) is the k-th of them.
 template <class T, class Row>
 void sum_rows(const Axis<T>& its, std::int64_t i, const Row& row, T* to, std::int64_t count, bool adds,
               [[maybe_unused]] bool buffer) {
@@ -243,10 +243,10 @@ struct Plane {
   Repeats repeats = columns.source < columns.size() ? repeats_of(columns, 2, 1) : repeats_of(columns, 1, 2);
   bool by_permutes = (repeats.count == 0 || columns.size() < 2 * lanes) && fits_two_vectors(columns);
 
-  /// Whether columns are made before rows are summed. The order is the one that makes columns of fewer rows.
+  /// Whether columns are made before rows are summed. Takes the order that resizes fewer rows.
   bool columns_first() const { return rows.source <= rows.size(); }
 
-  /// Elements of the buffer of a thread: rows on their way, and those for non-temporal stores.
+  /// Elements of the buffer of a thread: rows that are not finished, and rows for non-temporal stores.
   std::int64_t buffered() const {
     return (columns_first() ? kept_rows() * lines(columns.size()) : lines(columns.source)) + stored();
   }
@@ -263,7 +263,7 @@ struct Plane {
       return buffer + (row & last) * apart;
     };
     T* const stored_rows = buffer + buffered() - stored();
-    std::int64_t made = 0;  // rows of the source below it are in the buffer, as far as they are still needed
+    std::int64_t made = 0;  // source rows below `made` are in the buffer, if they are still needed
     for (std::int64_t i = 0, kept = 0; i < rows.size(); ++i) {
       const std::int64_t first = rows.from(i);
       T* const row = non_temporal ? stored_rows + kept : to + i * size;

@@ -82,7 +82,7 @@ void sum_gradients(ThreadPool& pool, const Args& args, bool by_channel, bool add
   }
 }
 
-/// With `below` a PRelu, else a ScaleShift.
+/// Lowers a PRelu if `below`, else a ScaleShift.
 Lowered lower_runs(const Spec& spec, ThreadPool& pool, bool by_channel, bool learned, bool below) {
   Lowered unit = in_place_unit(spec);
   unit.backward_reads_y = false;

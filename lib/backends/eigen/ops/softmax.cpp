@@ -104,7 +104,7 @@ void forward(ThreadPool& pool, const Args& args, const AxisCells& of, bool log) 
   });
 }
 
-/// dx = y (dy - sum of y dy), or with `Log` dy - exp(y) times the sum of dy, of adjacent cells or of a strip.
+/// dx = y (dy - sum of y dy) or, with `Log`, dx = dy - exp(y) (sum of dy), for adjacent cells or for a strip.
 template <bool Log, class T>
 void backward_strip(const T* y, const T* dy, T* dx, const AxisCells& of, std::int64_t places, bool adds) {
   const auto term = [&](std::int64_t at) { return Log ? dy[at] : y[at] * dy[at]; };

@@ -31,7 +31,7 @@ struct Factors {
         root_scale(static_cast<T>(u.root_scale)) {}
 };
 
-/// Elements [begin, end) of the row.
+/// Elements [begin, end) of the parameters, with their gradients and state.
 template <class T>
 struct Part {
   Factors<T> k;
@@ -104,7 +104,7 @@ void run_rule(const Update& u, const Part<T>& part) {
   }
 }
 
-/// The factor that limits the norm of all gradients. Slices, and so the bits of the sum, depend on the count alone.
+/// The factor that limits the norm of all gradients. Slices, and so the bits of the sum, depend only on the count.
 template <class T>
 double clip_factor(const Update& u, ThreadPool& pool) {
   constexpr std::int64_t least = 1024;  // numbers of a slice

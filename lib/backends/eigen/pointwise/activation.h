@@ -1,5 +1,5 @@
 #pragma once
-// The functions of one element, as functions of rows: for their own ops, and for ops that they follow in one unit.
+// Functions of one element, applied to rows: for the ops ReLU and Pointwise, and for ops that they follow in one unit.
 
 #include <memory>
 

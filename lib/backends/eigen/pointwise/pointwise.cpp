@@ -11,8 +11,8 @@
 namespace lamina::eigen {
 namespace {
 
-/// A function by its parts. `Value` is a function of one element, y = value(x), or of rows, value(y, x, count).
-/// `Gradient` is a function of one element, dx = gradient(v, dy), where v is x or y; or the slopes of rows,
+/// A function made of two parts. `Value` is a function of one element, y = value(x), or of rows, value(y, x, count).
+/// `Gradient` is a function of one element, dx = gradient(v, dy), where v is x or y, or it writes the slopes of rows,
 /// gradient(slopes, v, count).
 template <class T, class Value, class Gradient>
 class ActivationOfParts final : public Activation<T> {
@@ -54,8 +54,8 @@ class ActivationOfParts final : public Activation<T> {
   Gradient gradient_;
 };
 
-/// A function of rows from one of Eigen's arrays. These have a fixed size, so that an element has the same bits in any
-/// place.
+/// Makes a function of rows from a function of Eigen's arrays. The arrays have a fixed size, so that an element has the
+/// same bits in any place.
 template <class T, class Of>
 auto by_arrays(const Of& of) {
   return [of](T* to, const T* from, std::int64_t count) {
@@ -71,7 +71,7 @@ auto by_arrays(const Of& of) {
   };
 }
 
-/// above x for x > 0, else below (exp(rate x) - 1).
+/// y = above x for x > 0, else y = below (exp(rate x) - 1).
 template <class T>
 struct Elu {
   decltype(ActivationKernels<T>::less_one) less_one;
@@ -89,7 +89,7 @@ struct Elu {
       for (std::int64_t i = 0; i < some; ++i) y[i] = x[i] > 0 ? up * x[i] : down * less[i];
     }
   }
-  /// From y, which is below (exp(rate x) - 1) for x <= 0.
+  /// The gradient, from y, which is below (exp(rate x) - 1) for x <= 0.
   T operator()(T y, T dy) const { return dy * (y > 0 ? above : rate * (y + below)); }
 };
 
@@ -109,7 +109,7 @@ std::shared_ptr<const Activation<T>> function_of(const Pointwise& op, const Inst
     const Elu<T> its{kernels.less_one, above, below, rate};
     return made(its, its);
   };
-  // A NaN is not below, above or equal to anything, and so stays in each y.
+  // A NaN is not below, above or equal to anything, so it stays a NaN in each y.
   switch (op.function) {
     case Function::sigmoid: return made(kernels.logistic, [](T y, T dy) { return dy * (y * (1 - y)); });
     case Function::tanh: return made(kernels.tanh, [](T y, T dy) { return dy * (1 - y * y); });

@@ -1,8 +1,8 @@
 #pragma once
 // The backward pass of a recurrent op.
 //
-// Each thread has some images, and goes from the last step to the first. At each step it adds the gates' gradients of
-// the step after, times the recurrent weights, to dh. Then it makes the gradients of this step's gates in one pass over
+// Each thread has some images, and goes from the last step to the first. At each step it adds to dh the gradients of
+// the next step's gates, times the recurrent weights. Then it makes the gradients of this step's gates in one pass over
 // the rows, and keeps them. For a run of steps dx is one product. At the end the threads share the gates: the gradients
 // of all weights are products over all rows of all steps.
 

@@ -2,9 +2,9 @@
 // A recurrent op as its passes see it: its extents, its rows of memory, and the images of each part.
 //
 // Steps are counted in the order of computation. A row is one image at one step, and holds features or gates side by
-// side, in whole vectors. Gates are in the order i, f, g, o; in a GRU n, r, z, m, so that those that x makes are
-// neighbours, and those that h makes, too. Each thread's part has some images. Its rows lie in the order of steps, then
-// images, so that a step or a run of steps is one block of memory.
+// side, in whole vectors. Gates are in the order i, f, g, o; in a GRU n, r, z, m, so that n, r, z, which x makes, are
+// neighbours, and r, z, m, which h makes, too. Each thread's part has some images. Its rows lie in the order of steps,
+// then images, so that a step or a run of steps is one block of memory.
 
 #include <algorithm>
 #include <cstdint>
@@ -44,7 +44,7 @@ struct RecurrentRows {
   std::int64_t gates() const { return 4 * width; }
   std::int64_t products() const { return op.matrices() * width; }  ///< elements of the gates that x makes, from 0 on
   std::int64_t h_first() const { return gates() - products(); }    ///< the first element of the gates that h makes
-  /// The place of a gate among those of weight_ih, or of the bias. In weight_hh they have the order of a row.
+  /// The index of a gate in weight_ih and in the bias. In weight_hh the gates have the order of a row.
   std::int64_t given(std::int64_t gate) const { return op.cell == Cell::gru && gate < 3 ? (gate + 2) % 3 : gate; }
   std::int64_t rows() const { return images * steps; }
   IndexRange images_of(int part) const { return share_of(images, std::max(1, kernels->rows / 2), part, threads); }
@@ -55,7 +55,7 @@ struct RecurrentRows {
   }
   /// The place of a step along the axis of x.
   std::int64_t place(std::int64_t step) const { return op.reverse ? steps - 1 - step : step; }
-  /// The step that comes first along the axis of x, of [first, last).
+  /// The step of [first, last) that comes first along the axis of x.
   std::int64_t foremost(std::int64_t first, std::int64_t last) const { return op.reverse ? last - 1 : first; }
   std::int64_t direction() const { return op.reverse ? -1 : 1; }
 
@@ -66,7 +66,7 @@ struct RecurrentRows {
   }
 };
 
-/// The id of an image at a step; negative if it is none.
+/// The id of an image at a step; negative if x has no valid id there.
 template <class T>
 std::int64_t id_at(const RecurrentRows<T>& rows, const Tensor& x, std::int64_t image, std::int64_t step) {
   return whole_number(x.as<const T>()[image * x.pitch + rows.place(step)], rows.op.vocabulary);
@@ -89,8 +89,8 @@ RightSide<T> take_panels(std::int64_t depth, std::int64_t columns, const MicroKe
   return {scratch.take<T>(divide_up(columns, width) * panel), columns, width, panel};
 }
 
-/// c = a * b, or c += a * b: rows of a in place, c with room for whole vectors. `block` rows of a panel of b stay in
-/// the L1 cache while all rows of a are multiplied by them.
+/// c = a * b, or c += a * b. Rows of a are read in place, and c has room for whole vectors. `block` rows of a panel of
+/// b stay in the L1 cache while all rows of a are multiplied by them.
 template <class T>
 void multiply_rows(const MicroKernels<T>& kernels, const T* a, std::int64_t lda, std::int64_t rows, std::int64_t depth,
                    const RightSide<T>& b, T* c, std::int64_t ldc, bool add) {

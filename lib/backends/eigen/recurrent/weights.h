@@ -1,5 +1,5 @@
 #pragma once
-// The weights of a recurrent op as its products read them: packed once per pass, or once for all in inference.
+// The weights of a recurrent op as its products read them: packed once per pass or, in inference, only once.
 
 #include <algorithm>
 

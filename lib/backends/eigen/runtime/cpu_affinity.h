@@ -14,8 +14,8 @@
 namespace lamina::eigen {
 
 #if defined(__linux__)
-/// If a pool takes all processors of its caller, workers that have slept for long start on separate processors. A
-/// virtual machine's scheduler treats long idle processors as busy, and would start the workers on the caller's.
+/// If a pool takes all processors of its caller, workers that have slept for long start on separate processors. The
+/// scheduler of a virtual machine takes long idle processors for busy, and would start all workers on the caller's.
 class CpuAffinity {
  public:
   /// Decides once whether these workers and their caller take all of the caller's processors.
@@ -52,8 +52,8 @@ class CpuAffinity {
     mask.bound = false;
   }
 
-  /// The number of processors that the calling thread may use. If it is not known, for instance beyond CPU_SETSIZE, a
-  /// number larger than any pool.
+  /// The number of processors that the calling thread may use. If that is not known, for instance above CPU_SETSIZE,
+  /// the result is larger than any pool.
   static std::size_t usable() {
     cpu_set_t all;
     if (pthread_getaffinity_np(pthread_self(), sizeof all, &all) != 0) return std::numeric_limits<std::size_t>::max();

@@ -9,7 +9,7 @@
 #include "common.h"
 #include "lib/core/numbers/rounding.h"
 
-/// Marks a loop whose iterations are independent. Operands may still be the same memory, index by index.
+/// Marks a loop of independent iterations. Operands may share memory if an iteration uses the same index of both.
 #if defined(__clang__)
 #define LAMINA_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -59,7 +59,7 @@ void split_chunks(ThreadPool& pool, const Shape& shape, std::int64_t chunk, std:
   });
 }
 
-/// Calls function(std::true_type) or function(std::false_type): a flag that the compiler knows.
+/// Calls function(std::true_type) or function(std::false_type), so that the compiler knows the flag.
 template <class Function>
 void with_flag(bool flag, Function&& function) {
   if (flag) {
@@ -119,7 +119,7 @@ void prefetch(const T* from, std::int64_t count, std::uintptr_t ahead_bytes = 0)
   }
 }
 
-/// Prefetches elements some distance after these: a loop over these will soon read, or write, them.
+/// Prefetches elements some distance behind these, which a loop will soon read, or write.
 template <class T>
 void prefetch_ahead(const T* from, std::int64_t count) {
   prefetch(from, count, 8192);

@@ -21,7 +21,7 @@ extern const PairKernels pair_kernels_avx512_bf16, pair_kernels_avx512_bf16_twin
 namespace {
 
 #if defined(__x86_64__)
-// The compiler's checks; they include that the system saves the wide registers. Clang's checks know features, not
+// The compiler's checks, which include whether the system saves the wide registers. Clang's checks know features, not
 // levels: a processor with these features has all of x86-64-v3.
 [[maybe_unused]] bool runs_v3() {  // unused, like the next three, if only generic is built
 #if defined(__clang__)

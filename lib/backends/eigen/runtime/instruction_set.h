@@ -59,11 +59,11 @@ std::span<const InstructionSet* const> instruction_sets();
 /// Whether this processor can run the set.
 bool runs_here(const InstructionSet&);
 
-/// The set of this name. Tests may name x86-64-v4-bf16-twin and x86-64-v4-amx-twin, without the instructions. Throws
-/// UsageError for a set that this build lacks, Unsupported for a set that does not run here.
+/// The set of this name. Tests may name x86-64-v4-bf16-twin and x86-64-v4-amx-twin, which emulate the instructions.
+/// Throws UsageError for a set that this build lacks, Unsupported for a set that does not run here.
 const InstructionSet& instruction_set(const std::string& name);
 
-/// The widest set that this processor runs. Throws Unsupported if it runs none of this build.
+/// The widest set that this processor runs. Throws Unsupported if it runs no set of this build.
 const InstructionSet& widest_instruction_set();
 
 }  // namespace lamina::eigen

@@ -16,8 +16,8 @@ namespace lamina::eigen {
 
 constexpr std::int64_t line_bytes = 64;
 
-/// Whether a tensor is large enough for non-temporal stores, and the processor has them. 32 MiB are the last-level
-/// cache of the processor of docs/performance.md.
+/// Whether a tensor is large enough for non-temporal stores, and the processor has them. 32 MiB is the size of the
+/// last-level cache of the processor of docs/performance.md.
 template <class T>
 constexpr bool wants_non_temporal([[maybe_unused]] const Shape& shape) {
 #if defined(__x86_64__)

@@ -15,7 +15,7 @@ namespace {
 constexpr double long_enough = 0.5e-3;
 constexpr int runs = 8;
 
-/// Seconds of one round of all threads: the slowest thread's, from its own start.
+/// Seconds of one round of all threads: the time of the slowest thread, from its own start.
 template <class T>
 double seconds_of(ThreadPool& pool, const RegisterSums<T>& sums, std::int64_t steps) {
   std::vector<double> seconds(static_cast<std::size_t>(pool.threads()));

@@ -63,7 +63,7 @@ int checked(int threads) {
 struct ThreadPool::Body {
   std::mutex mutex;
   std::condition_variable wake, done;
-  std::atomic<std::uint64_t> round{0};  // number of a round; written under the mutex: no sleeper misses a change
+  std::atomic<std::uint64_t> round{0};  // number of a round; written under the mutex, so no sleeper misses it
   std::atomic<int> pending{0};          // workers that have not finished this round
   bool stop = false;                    // published by `round`
   Erased call = nullptr;

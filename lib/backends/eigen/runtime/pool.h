@@ -1,5 +1,5 @@
 #pragma once
-// Worker threads with a fixed partition of work: the same thread count does the same work in the same places.
+// Worker threads with a fixed partition of work: with equal numbers of threads, a thread always gets the same part.
 
 #include <atomic>
 #include <cstdint>

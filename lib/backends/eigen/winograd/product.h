@@ -16,8 +16,8 @@ namespace lamina::eigen {
 ///
 /// For each block of tiles, patches are transformed into the block's points. Then for each chunk of outputs, filters
 /// are transformed and multiplied, and the products transformed. If outputs need not be divided, each thread has
-/// separate blocks and waits for the others only at the end. Otherwise threads share each block's patches and then its
-/// outputs, its tiles, or both. Filters are transformed before all blocks if that takes little memory.
+/// separate blocks and waits for the others only at the end. Otherwise threads share the patches of each block, and
+/// then its outputs, its tiles, or both. All filters are transformed before the first block if they take little memory.
 template <class T>
 class WinogradProduct {
  public:
@@ -113,17 +113,17 @@ class WinogradProduct {
   }
 
  private:
-  static constexpr std::int64_t thread_tiles = 112;       // tiles of a block, for each thread
-  static constexpr std::int64_t thread_tiles_5x5 = 48;    // 5x5, filters transformed first: as fast, in half the memory
-  static constexpr std::int64_t points_bytes = 7 << 20;   // points of a block: they should stay in the L3 cache
-  static constexpr std::int64_t filters_bytes = 4 << 20;  // filters of a chunk, or all that are transformed first
-  static constexpr std::int64_t most_vectors = 4;         // vectors of outputs in a chunk
+  static constexpr std::int64_t thread_tiles = 112;          // tiles of a block, for each thread
+  static constexpr std::int64_t thread_tiles_5x5 = 48;       // for 5x5 with filters_first_: as fast, in half the memory
+  static constexpr std::int64_t points_bytes = 7 << 20;      // points of a block: they should stay in the L3 cache
+  static constexpr std::int64_t filters_bytes = 4 << 20;     // filters of a chunk, or all that are transformed first
+  static constexpr std::int64_t most_vectors = 4;            // vectors of outputs in a chunk
   static constexpr std::int64_t wide_panel_bytes = 3 << 20;  // filters in a panel of three vectors
-  static constexpr std::int64_t prefetched_inputs = 4;  // inputs from the transformed filters to the prefetched ones
-  static constexpr std::int64_t filter_worth = 12;      // tiles whose use of a filter costs as much as its transform
+  static constexpr std::int64_t prefetched_inputs = 4;  // inputs from the transformed filters to the prefetched filters
+  static constexpr std::int64_t filter_worth = 12;      // cost of transforming a filter, in tiles that use it
 
-  /// The partition of a block whose largest part is smallest. Parts that share outputs each transform their filters,
-  /// unless these are `transformed` before.
+  /// The partition of a block whose largest part is smallest. Every part transforms the filters of its outputs, unless
+  /// they are `transformed` before.
   static Partition divide(std::int64_t spans, std::int64_t longest, std::int64_t outputs, int threads, int lanes,
                           bool transformed) {
     const int row_parts = cheapest_divisor(threads, [&](int of_rows, int of_columns) {
@@ -203,7 +203,7 @@ class WinogradProduct {
   }
 
   void run_apart(int part, const Operands& operands, Buffers buffers) const {
-    // Each thread has its own blocks of one part, and its own buffers.
+    // Each thread has blocks of its own, which are not divided, and buffers of its own.
     buffers.points += part * positions_ * point_position_;
     buffers.pixels += part * pixels_size_;
     buffers.filters += filters_first_ ? 0 : part * chunk_size_;

@@ -15,18 +15,18 @@
 
 namespace lamina::eigen {
 
-/// The correlation of one group: outputs[k][p][q] = sum over c, r, s of inputs[c][p + r - pad_h][q + s - pad_w] * g.
+/// One group: outputs[k][p][q] = sum over c, r, s of inputs[c][p + r - pad_h][q + s - pad_w] * filters[k][c][r][s].
 struct WinogradExtents {
   int images, groups;
   int inputs, outputs;  ///< channels of a group
   int in_h, in_w, out_h, out_w;
-  int pad_h, pad_w;  ///< may be negative: rows and columns left out
+  int pad_h, pad_w;  ///< may be negative: rows and columns are left out
   int taps;          ///< extent of a filter: 3 or 5
   std::int64_t in_plane() const { return std::int64_t{in_h} * in_w; }
   std::int64_t out_plane() const { return std::int64_t{out_h} * out_w; }
 };
 
-/// Tiles side by side.
+/// Tiles side by side in an image.
 struct TileSpan {
   std::int64_t image;
   int h, w;  ///< position of the first tile's first output
@@ -69,7 +69,7 @@ const WinogradTransforms<T>& transforms_of(const MicroKernels<T>& kernels, int t
   return taps == 5 ? of.f2x2_5x5 : tile == 2 ? of.f2x2_3x3 : of.f4x4_3x3;
 }
 
-/// Columns of the panels that hold these channels.
+/// Number of columns of the panels that hold these channels.
 template <class T>
 std::int64_t panel_width(std::int64_t channels, const MicroKernels<T>& kernels) {
   return panel_vectors(divide_up(channels, kernels.lanes), kernels.vectors) * kernels.lanes;
@@ -78,7 +78,7 @@ std::int64_t panel_width(std::int64_t channels, const MicroKernels<T>& kernels) 
 /// Panels for vectors of channels: the place of a vector, and a list of the panels for products.
 class ChannelPanels {
  public:
-  /// Up to `width` channels in each, in vectors of `lanes`; `stride` elements from panel to panel.
+  /// A panel has up to `width` channels in vectors of `lanes`; panels are `stride` elements apart.
   ChannelPanels(IndexRange channels, std::int64_t width, std::int64_t lanes, std::int64_t stride)
       : vectors_(divide_up(channels.last - channels.first, lanes)),
         most_(width / lanes),
@@ -104,9 +104,9 @@ class ChannelPanels {
   std::int64_t vectors_, most_, lanes_, stride_, narrow_;
 };
 
-/// c = a * panels (+ c), in whole vectors. `tile` has the fields that all register tiles share. b and c are those of a
-/// panel, `b_offset` and `c_offset` further. If a is not given as columns, its rows are prefetched: they come from the
-/// L3 cache, and this loop reads them first. Does less per tile than multiply(), for many shallow tiles.
+/// c = a * panels (+ c), in whole vectors. `tile` has the fields that all register tiles share. b and c begin
+/// `b_offset` and `c_offset` behind those of a panel. If a is not given as columns, its rows are prefetched: they come
+/// from the L3 cache, and this loop reads them first. It does less per tile than multiply(), for many shallow tiles.
 template <class T>
 void multiply_panels(const MicroKernels<T>& kernels, Tile<T> tile, std::int64_t rows, std::span<const Panel<T>> panels,
                      std::int64_t b_offset, std::int64_t c_offset, bool a_is_columns) {
@@ -135,7 +135,7 @@ struct Planes {
 
   explicit Planes(const Tensor& tensor) : data(tensor.data), pitch(tensor.pitch), dtype(tensor.dtype) {}
 
-  /// The same planes, `elements` further on in each image.
+  /// The same planes, each image from its element number `elements` on.
   Planes further(std::int64_t elements) const {
     Planes moved = *this;
     const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(dtype));
@@ -163,16 +163,16 @@ struct Planes {
 struct TileWindows {
   int h, w;          ///< extents of a plane
   int pad_h, pad_w;  ///< rows and columns from the first output to the window's first element
-  int rows, tile;    ///< extent of the patch or the tile; columns from one to the next
+  int rows, tile;    ///< extent of the patch or the tile; columns from one window to the next
 };
 inline TileWindows input_windows(const WinogradExtents& e, int tile) {
   return {e.in_h, e.in_w, e.pad_h, e.pad_w, tile + e.taps - 1, tile};
 }
 inline TileWindows output_windows(const WinogradExtents& e, int tile) { return {e.out_h, e.out_w, 0, 0, tile, tile}; }
 
-/// Calls work(window, channel, tile, tiles) for the windows of `lanes` channels after each other, span by span: `tile`
-/// is the number of tiles in the spans before. A window prefetches the next one: of the next channels or, after the
-/// last of them, of the next span.
+/// Calls work(window, channel, tile, tiles) span by span, and in a span for `lanes` channels at a time. `tile` is the
+/// number of tiles in the spans before. A window prefetches the next one: of the next channels or, after the last
+/// channels, of the next span.
 template <class T, class Work>
 void for_each_window(const Planes& planes, const TileWindows& its, const TileSpans& spans, IndexRange range,
                      IndexRange channels, int lanes, const Work& work) {

@@ -63,7 +63,7 @@ class WinogradWeightGradient {
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 
   struct Operands {
-    Planes x, dy;  ///< dy counts where its mask, if any, is above 0
+    Planes x, dy;  ///< dy counts as 0 where its mask, if any, is not above 0
     T* dw;         ///< null: not wanted
     T* db;         ///< null: not wanted
     bool add;      ///< whether dw and db are added to
@@ -125,7 +125,7 @@ class WinogradWeightGradient {
                        });
   }
 
-  /// Adds the bias sums of these outputs, if they are given.
+  /// Also adds dy to the bias sums of these outputs, if they are given.
   void transform_dy(IndexRange spans, std::int64_t before, const Cut& cut, const Planes& dy, T* pixels,
                     double* bias_sums, const Buffers& buffers) const {
     T* const points = buffers.dy_points + before * dy_ld_;

@@ -13,7 +13,7 @@ struct RowLoss {
   std::int64_t right = 0, count = 0;  ///< ignored rows do not count
 };
 
-/// y = {mean loss, share of right rows}, summed in order. Returns 1 / the number of rows that count, or 0 without any.
+/// y = {mean loss, share of right rows}, summed in order. Returns 1 / (number of rows that count), or 0 if none counts.
 template <class T>
 T put_loss(const Tensor& y, const RowLoss* rows, std::int64_t count) {
   RowLoss sum;

@@ -1,5 +1,5 @@
 // Mean of -log of the probability that a sigmoid gives the label, and the share of right decisions. Every element is a
-// decision. Saved: 1 / the number of decisions that count.
+// decision. Saved: 1 / (number of decisions that count).
 
 #include <cmath>
 #include <limits>

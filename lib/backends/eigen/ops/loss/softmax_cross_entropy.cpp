@@ -1,8 +1,8 @@
 // Mean of -log softmax(logits)[label], and the share of rows whose largest logit is the label. A row is a pixel. As in
 // softmax, vectors are the adjacent channels of an image of one pixel, or chunks of pixels of a map.
 //
-// Saved: 1 / the rows that count; then, per row, its largest logit and a factor: p = exp(logit - largest) * factor. The
-// factor is 0 if the gradient is 0, and NaN if the label is invalid.
+// Saved: 1 / (number of rows that count); then, for each row, its largest logit and a factor, for the probability p =
+// exp(logit - largest) * factor. The factor is 0 if the gradient is 0, and NaN if the label is invalid.
 
 #include <cmath>
 #include <limits>
@@ -32,7 +32,7 @@ struct Saved {
   static std::size_t bytes(std::int64_t rows) { return (2 + 2 * static_cast<std::size_t>(rows)) * sizeof(T); }
 };
 
-/// The loss of a row, and its saved factor. `earlier`: whether a logit before that of the label is the largest, too.
+/// The loss of a row, and its saved factor. `earlier`: whether a logit before the label's is equally large.
 template <class T>
 RowLoss finish_row(const SoftmaxCrossEntropy& op, std::int64_t label, T logit, T largest, T sum, bool earlier,
                    T& factor) {

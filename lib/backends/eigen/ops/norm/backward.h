@@ -7,9 +7,9 @@
 
 namespace lamina::eigen::batch_norm {
 
-/// The source of the slope of the function that follows. ReLU's comes from y or, without an Add, from x by the same
-/// arithmetic as forward, so that y is not read. The slope of another function comes from x in the same way, by_rows:
-/// chunk by chunk.
+/// Where the slope of the function that follows comes from. For a ReLU: from y or, without an Add, from x by the same
+/// arithmetic as in forward, so that y is not read. For another function: from x in the same way, but chunk by chunk
+/// (by_rows).
 enum class Mask { none, from_y, from_x, by_rows };
 
 template <class T>
@@ -19,7 +19,7 @@ Mask mask_of(const Tail<T>& tail) {
   return tail.add ? Mask::from_y : Mask::from_x;
 }
 
-/// The map of one channel and the function that follows, as its gradient needs them.
+/// The affine map of one channel and the function that follows, for the gradient.
 template <class T>
 struct Channel {
   Affine<T> affine;
@@ -60,7 +60,7 @@ struct Gradient {
     return dy[i];
   }
 
-  /// The address of dz on the chunk: in place, or `room`, to which it is then written.
+  /// The address of dz on the chunk: dy itself, or `room`, to which dz is then written.
   const T* write(std::int64_t count, T* room) const {
     if constexpr (mask == Mask::none || mask == Mask::by_rows) return dy;
     const Gradient dz = *this;
@@ -70,7 +70,7 @@ struct Gradient {
   }
 };
 
-/// Sums over a part of one channel of dz and of dz (x - mean).
+/// Two sums over a part of one channel: of dz, and of dz (x - mean).
 template <class T, Mask mask>
 TwoSums gradient_sums(const Args& args, const Channel<T>& channel, double mean, const Part& part) {
   TwoSums sums;
@@ -136,7 +136,7 @@ void write_gradients(const Args& args, const Channel<T>& channel, const DataGrad
 /// How gradients are computed and written.
 template <class T>
 struct How {
-  std::array<bool, 2> adds;  ///< whether its gradient is added to, by input
+  std::array<bool, 2> adds;  ///< by input: whether its gradient is added to
   bool adds_dw;
   std::shared_ptr<const Activation<T>> activation;  ///< activation, with Mask::by_rows
 };

@@ -77,7 +77,7 @@ void put_parameter_gradients(const Args& args, std::int64_t c, const Pair& gradi
   place(1, gradients.second);
 }
 
-/// The same for every channel, from sums of `count` parts of the batch: those of all channels of a part are neighbours.
+/// The same for every channel, from sums of `count` parts of the batch. The sums of one part are neighbours.
 template <class T>
 void sum_parameter_gradients(const Args& args, const Pair* parts, std::int64_t count, bool adds) {
   const std::int64_t channels = args.dy.shape.c;
@@ -99,7 +99,7 @@ inline std::int64_t plane(const Tensor& tensor, std::int64_t n, std::int64_t c) 
   return n * tensor.pitch + c * tensor.shape.plane();
 }
 
-/// Channels that are normalised as one: those from c on, in images [first, last).
+/// Channels that are normalised together: `channels` channels from c on, in images [first, last).
 struct Part {
   std::int64_t first, last, c, channels = 1;
 };

@@ -8,8 +8,8 @@
 
 namespace lamina::eigen::batch_norm {
 
-/// Mean and biased variance of a part. The sums are of differences from one of its values, so that cancellation is
-/// limited by their own spread, and one pass is enough.
+/// Mean and biased variance of a part. The sums are of differences from one value of the part. So the spread of the
+/// values limits cancellation, and one pass is enough.
 template <class T>
 Pair mean_and_variance(const Tensor& x, const Part& part) {
   Room<T> room;
@@ -75,7 +75,7 @@ void normalise(const Args& args, const BatchNorm& op, const Tail<T>& tail, std::
   write_channel(args, tail, affine_of<T>(args, statistics, c), whole_channel(args.y.shape, c));
 }
 
-/// Leaves this rank's shares of the mean of x and of x^2.
+/// Leaves this rank's shares of two means: of x, and of x^2.
 template <class T>
 void leave_statistics(const Args& args, const BatchNorm& op, std::int64_t c) {
   const auto [mean, variance] = mean_and_variance<T>(args.x[0], whole_channel(args.x[0].shape, c));

@@ -56,7 +56,7 @@ void backward_plane(const Windows& g, bool count_padding, const T* dy, T* dx, co
     for (std::int64_t q = 0; q < g.Q; ++q) shares[q] = dy[p * g.Q + q] / (row_cells * rows.cells[q]);
     with_flag(g.stride_w == 1, [&](auto dense) {
       const std::int64_t stride = decltype(dense)::value ? 1 : g.stride_w;
-      for (std::int64_t s = g.S; s-- > 0;) {  // so that each cell adds its windows from the first
+      for (std::int64_t s = g.S; s-- > 0;) {  // so each cell adds up its windows from the first on
         T* const cells = rows.padded + s;
         LAMINA_INDEPENDENT
         for (std::int64_t q = 0; q < g.Q; ++q) cells[q * stride] += shares[q];

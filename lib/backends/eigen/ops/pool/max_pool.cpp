@@ -1,5 +1,5 @@
-// The largest cell of each window: first of each column of a window, and then of the columns. In training the place of
-// the first maximum in its window is saved. Halves are widened, and rounded, plane by plane.
+// Finds the largest cell of each window: first the largest of each column, then the largest of these. In training saves
+// the place of the first maximum in its window. Halves are widened, and rounded, plane by plane.
 
 #include <limits>
 #include <type_traits>
@@ -15,13 +15,13 @@ namespace {
 template <class T>
 using Place = std::conditional_t<sizeof(T) == sizeof(std::int32_t), std::int32_t, std::int64_t>;
 
-/// Whether `value` takes the place of the largest so far: where it is above, or the first NaN.
+/// Whether `value` replaces the largest so far: because it is above, or is the first NaN.
 template <class Values>
 auto above(const Values& value, const Values& largest) {
   return ((value > largest) | (value != value)) & (largest == largest);
 }
 
-/// One thread's rows, one for each row of windows: the largest cell of each column, and its place in its window.
+/// One thread's rows, one for each row of windows: the largest cell of each column, and its place in the window.
 template <class T>
 struct Rows {
   T* largest;
@@ -53,8 +53,8 @@ void find_largest(const Windows& g, const T* x, T* y, const Rows<T>& rows) {
       });
 }
 
-/// Largest cells, and the first place of each in its window. If no cell is above minus infinity, the place is the first
-/// inside the image.
+/// Finds the largest cells, and the first place of each in its window. If no cell is above minus infinity, the place is
+/// the first one inside the image.
 template <class T, class Winner>
 void find_winners(const Windows& g, const T* x, T* y, Winner* winners, const Rows<T>& rows) {
   const std::int64_t pitch = g.row_cells();
@@ -104,7 +104,7 @@ void backward_plane(const Windows& g, const std::int64_t* steps, const T* dy, co
   }
 }
 
-/// Widened planes of a thread, at the end of its workspace: of x or its gradient, and of y or its gradient.
+/// Widened planes of a thread, at the end of the workspace: of x or its gradient, and of y or its gradient.
 template <class T>
 struct WidePlanes {
   T *x, *y;
@@ -175,7 +175,7 @@ void emit_steps(Lowered& unit, const Spec& spec, const Windows& g, ThreadPool& p
     });
   };
   unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.count()) * sizeof(Winner);
-  // Recompute finds winners, too: so, among zeros of both signs, the same one wins again.
+  // Recompute finds winners, too, so that among zeros of both signs the same zero wins again.
   add_steps(
       unit, spec, winners,
       [&pool, g, adds = adds_dx(spec, 0)](const Args& args) { backward<T, Winner>(pool, args, g, adds); }, workspace,

@@ -31,7 +31,7 @@ struct Windows {
         Q(y.w),
         R(op.window.h),
         S(op.window.w),
-        stride_h(y.h > 1 ? op.stride.h : 1),  // one window: any stride means the same, and 1 needs the least room
+        stride_h(y.h > 1 ? op.stride.h : 1),  // the stride of one window has no effect, and 1 needs the least room
         stride_w(y.w > 1 ? op.stride.w : 1),
         pad_h(op.pad.h),
         pad_w(op.pad.w) {}
@@ -48,7 +48,7 @@ struct Windows {
   std::int64_t columns_used() const { return std::min(W, row_cells() - pad_w); }
 };
 
-/// Vectors of numbers, by hand: the compiler makes none of a loop over few numbers.
+/// Vectors of numbers, made by hand: the compiler does not vectorise a loop over few numbers.
 template <class T, int Count>
 struct Lanes {
   // NOLINTNEXTLINE(modernize-use-using): g++ drops the attributes of a dependent type in an alias declaration
@@ -61,7 +61,7 @@ struct Lanes {
     std::memcpy(&loaded, from, sizeof loaded);
     return __builtin_convertvector(loaded, Values);
   }
-  /// Every stride-th number; with a stride of 2 the one after the last is read, too.
+  /// Every stride-th number. With a stride of 2 the number after the last is read, too.
   static Values load_strided(const T* from, std::int64_t stride) {
     if (stride == 1) return load(from);
     const auto every_second = [&]<int... I>(std::integer_sequence<int, I...>) {
