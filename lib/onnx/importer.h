@@ -29,7 +29,7 @@ class Refusals {
  public:
   explicit Refusals(bool each) : each_(each) {}  ///< whether each node has a line of its own
 
-  /// Without an operator: a refusal of the model itself. Without a reason: the node could not be judged.
+  /// With an empty `op` it refuses the model itself. With an empty `why` the node could not be judged.
   void add(std::string_view op, const std::string& node, const std::string& why);
   bool empty() const { return kinds_.empty(); }
   /// The text of the error after the file's name: at most ten lines, unless each node has its own.

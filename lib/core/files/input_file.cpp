@@ -28,7 +28,7 @@ InputFile::InputFile(const fs::path& path) : name_(path.string()) {
   stream_.seekg(0);
 }
 
-/// Refuses what a failed download may leave in place of the file. It is recognised by its first bytes.
+/// Refuses a file that a failed download may leave in place of the right one, by its first bytes.
 void InputFile::refuse_stand_in() const {
   std::string start = start_;
   if (start.starts_with("version https://git-lfs.github.com/spec/")) {

@@ -24,7 +24,7 @@ namespace {
 constexpr const char* neighbours = ".new-";
 
 /// Locks a new temporary file for as long as its descriptor is open, and says whether the file still has its name.
-/// Where a file system has no locks, no process removes what others left, either.
+/// On a file system without locks, no process removes the files that others left.
 bool is_ours(int descriptor) {
   (void)::flock(descriptor, LOCK_EX);
   struct stat now {};

@@ -14,7 +14,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-/// The x at which the function has no derivative, or no second one: an elu bends there.
+/// The x at which the function has no first or no second derivative, as an elu at 0.
 Values borders(const Pointwise& op) {
   switch (op.function) {
     case Function::clip: return {op.a, op.b};
@@ -42,7 +42,7 @@ struct KinkCollector {
     near(std::abs(value - border));
   }
 
-  /// Which of two elements is the larger.
+  /// Adds which of two elements is the larger, for each pair.
   void larger(const std::vector<Shape>& x, const Shape& y, const Values& a, const Values& b) {
     const std::vector<BinaryAxis> axes = binary_axes(x[0], x[1]);
     for (std::int64_t n = 0; n < y.n; ++n)

@@ -16,7 +16,7 @@ struct Value::Body {
   std::string name;
   std::vector<Node> nodes;
   std::unordered_map<std::string, int> index;
-  std::unordered_map<std::string, int> repeats;  // by name: the last number of a repeat; lower ones are taken
+  std::unordered_map<std::string, int> repeats;  // by name: the last number "#2", "#3", ... that was given
 
   /// Everything that can throw stands before the first change.
   int append(Op op, std::vector<int> inputs, std::string wanted_name) {
@@ -164,7 +164,7 @@ struct Slots {
     return {};
   }
 
-  /// The uses of one memory.
+  /// All slots that use the same memory as this one.
   std::vector<Slot> uses(const Slot& its) const {
     std::vector<Slot> found = all();
     std::erase_if(found, [&](const Slot& slot) { return home(slot) != its; });

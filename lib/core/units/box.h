@@ -21,8 +21,8 @@ struct Box {
   };
   std::array<Along, 3> axes;
 
-  std::int64_t apart(std::size_t axis) const;  ///< elements of the whole from one of this axis to the next
-  std::int64_t offset() const;                 ///< the first element of the part in the whole
+  std::int64_t apart(std::size_t axis) const;  ///< distance of neighbours along this axis, in elements of the whole
+  std::int64_t offset() const;                 ///< index in the whole of the part's first element
   bool is_run() const;                         ///< whether the part's elements follow each other in the whole
 };
 

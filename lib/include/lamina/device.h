@@ -31,7 +31,7 @@ class LAMINA_API Timer {
 struct DeviceState {
   std::optional<double> sm_mhz, temperature_c, power_w;  ///< multiprocessors' clock, die's temperature, board's power
   std::string throttled{};  ///< what limits the clock: "power cap, thermal slowdown"; empty: nothing known
-  std::string missing{};    ///< readings of a GPU that fail, and why; empty: none, or it is no GPU
+  std::string missing{};    ///< readings that fail on a GPU, and why; empty: none fail, or no GPU
 };
 
 /// Work recorded once, to be launched again at little cost (a CUDA graph).
@@ -58,8 +58,8 @@ class LAMINA_API SideQueue {
  public:
   virtual ~SideQueue() = default;
   virtual void* stream() = 0;  ///< a cudaStream_t
-  virtual void follow() = 0;   ///< later work here runs after the device's work so far; does not wait
-  virtual void lead() = 0;     ///< later work of the device runs after the work here; does not wait
+  virtual void follow() = 0;   ///< work enqueued here later runs after the device's work so far; does not wait
+  virtual void lead() = 0;     ///< later work of the device runs after the work here so far; does not wait
   virtual bool idle() = 0;     ///< whether all work that was enqueued here has run; does not wait
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// The errors of this library: a few kinds, each with one meaning. Similar names for their messages.
+// The errors of this library: a few kinds, each with one meaning. Also the similar names that messages suggest.
 
 #include <cstddef>
 #include <stdexcept>

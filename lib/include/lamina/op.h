@@ -44,7 +44,7 @@ struct Inferred {
 /// would be empty or beyond 2^31 - 1 elements per image.
 LAMINA_API Inferred infer(const Op&, const std::vector<Shape>& x);
 
-/// If input `i` holds whole numbers (labels or ids): their count. They are 0, 1, ..., count - 1, and have no gradient.
+/// If input `i` holds labels or ids, which are the whole numbers 0, 1, ..., count - 1 and have no gradient: the count.
 /// 0 if the input may hold any numbers.
 LAMINA_API std::int64_t whole_numbers(const Op&, const std::vector<Shape>& x, std::size_t i);
 
@@ -85,9 +85,9 @@ struct Cost {
   double bytes = 0;  ///< every tensor the pass must read or write, touched once
 };
 
-/// Arithmetic on shapes, for the op alone; throws what `infer` throws. For a convolution, a transposed one or a fully
-/// connected op each of the three passes costs 2 flops per multiply-add of forward; for other ops see the table at the
-/// head of lib/core/graph/cost.cpp. An embedding reads one row of its table for each id. `recompute` costs what
+/// Cost of one pass of the op alone, from shapes; throws what `infer` throws. For a convolution, a transposed one or a
+/// fully connected op each of the three passes costs 2 flops per multiply-add of forward; for other ops see the table
+/// at the head of lib/core/graph/cost.cpp. An embedding reads one row of its table for each id. `recompute` costs what
 /// `forward` does, but reads no state except the numbers of a ScaleShift. `prepare` costs nothing.
 LAMINA_API Cost cost(const Op&, const std::vector<Shape>& x, Pass, DType = DType::f32);
 

@@ -49,7 +49,7 @@ struct Options {
   double loss_scale = 0;
   TableUpdates table_updates = TableUpdates::dense;  ///< updates of the graph's embeddings; lazy excludes clip_norm
   /// In inference: a plan on the same backend whose parameters and state this plan uses, by name, in place of its own.
-  /// They live as long as either plan. After they change, parameters_changed() of this plan makes its prepared forms.
+  /// They live as long as either plan. After they change, call parameters_changed() of this plan, too.
   const Plan* share = nullptr;
 };
 
@@ -58,7 +58,7 @@ struct MemoryReport {
   std::size_t parameters = 0;  ///< parameters and, in training, their gradients
   std::size_t state = 0;
   std::size_t optimiser = 0;  ///< the state of Options::optimiser
-  std::size_t inputs = 0;     ///< inputs and output, and those of their gradients that are wanted
+  std::size_t inputs = 0;     ///< inputs, output, and their wanted gradients
   std::size_t arena = 0;      ///< one block for everything below, packed by lifetime
   /// The blocks in the arena by kind, each counted once, and the largest workspace of a call. Their sum exceeds
   /// `arena`.
@@ -117,10 +117,10 @@ struct Call : StepProperties {
 /// A graph bound to memory of a backend's device.
 ///
 /// The constructor fills parameters with normal numbers of variance 2 / fan-in (batch norm: scale 1, shift 0; biases 0;
-/// running variance 1), inputs that are read as labels or ids with valid whole numbers, each as likely as the others
-/// (see whole_numbers), the output gradient of a loss with {1, 0}, and other inputs and output gradients with standard
-/// normal numbers. They come from a counter-based generator seeded by Options::seed and the name, so they are the same
-/// on every backend. Parameter gradients start at zero. The plan copies what it needs of the graph, and shares
+/// running variance 1). Inputs that are read as labels or ids get valid whole numbers, equally likely (whole_numbers).
+/// The output gradient of a loss gets {1, 0}. Other inputs and output gradients get standard normal numbers. A
+/// counter-based generator, seeded by Options::seed and the name, gives the same numbers on every backend. Parameter
+/// gradients start at zero. The plan copies what it needs of the graph, and shares
 /// ownership of its backend if a shared_ptr owns it, as with make_backend. Any other backend must outlive the plan. On
 /// a moved-from plan every function but assignment throws UsageError. One caller at a time: forward(), backward(),
 /// update() and parameters_changed() throw UsageError, and run nothing, while another of them runs. Plans of one

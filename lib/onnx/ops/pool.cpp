@@ -52,7 +52,7 @@ std::optional<Rounding> equal_pads(const Windows& windows) {
   return std::nullopt;
 }
 
-/// Appends an op that pads instead of the pool: by its pads if they are `counted`, else as far as its windows reach.
+/// Appends a Pad in place of the pool's pads: all of them if they are `counted`, else as far as the windows reach.
 void pad_image(NodeContext& context, Pool& pool, double number, bool counted) {
   std::array<std::int64_t, 2> before{}, after{};
   for (std::size_t i = 0; i < 2; ++i) {
@@ -64,8 +64,8 @@ void pad_image(NodeContext& context, Pool& pool, double number, bool counted) {
   pool.image = append_pad(context, pool.image, pool.windows, before, after, number);
 }
 
-/// Whether a Pad of this number before the pool can become pads of the pool. Not if rounded up: windows that start in a
-/// pool's own end pad are left out, windows that start in the cells of a Pad are not.
+/// Whether a Pad of this number before the pool can become pads of the pool. It cannot if the count is rounded up:
+/// windows that start in a pool's end pad are left out, those that start in the cells of a Pad are not.
 bool takes_over_pads(const NodeContext& context, double number) {
   const std::optional<Padding>& padding = context.padded(0).padding;
   return padding && padding->op.value == number && auto_pad_of(context).empty() && context.integer("ceil_mode", 0) == 0;

@@ -33,7 +33,7 @@ struct Softmax {
 };
 
 /// The functions of one element, with the numbers a and b of a Pointwise. The gradient dx = dy f'(x) is computed from
-/// y, or from x for those marked (x): y does not say what x was, or not as exactly.
+/// y, but from x for the functions marked (x): their y does not determine x, or less exactly.
 enum class Function : std::uint8_t {
   sigmoid,       ///< 1 / (1 + exp(-x))
   tanh,          ///< tanh(x)
@@ -83,7 +83,7 @@ enum class BinaryFunction : std::uint8_t {
   multiply,  ///< a b; da = dy b, db = dy a
   divide,    ///< a / b; da = dy / b, db = -dy a / b^2
   maximum,   ///< max(a, b); the larger element gets dy, the other 0. A NaN stays a NaN, and both get dy
-  minimum,   ///< min(a, b); the smaller element gets dy, the other 0. A NaN as in maximum
+  minimum,   ///< min(a, b); the smaller element gets dy, the other 0. A NaN: as in maximum
 };
 
 /// y = function(x[0], x[1]), element by element. The inputs have equal n. Each of c, h and w is equal, or 1 in an input
@@ -117,7 +117,7 @@ struct PRelu {
 enum class ReduceBy : std::uint8_t { mean, sum, max };
 
 /// y = the mean, the sum or the maximum of x over the axes that are set. Each of them has extent 1 in y.
-/// Of a sum dx = dy; of a mean dx = dy / number of its elements. The gradient of a maximum goes to the first one in
+/// For a sum dx = dy; for a mean dx = dy / number of its elements. The gradient of a maximum goes to the first one in
 /// order of c, h, w, as in PyTorch's max(dim); PyTorch's amax divides it among equal ones. A NaN counts as the maximum.
 /// ShapeError: no axis.
 struct Reduce {

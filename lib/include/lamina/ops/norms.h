@@ -32,7 +32,7 @@ struct GroupNorm {
   bool operator==(const GroupNorm&) const = default;
 };
 
-/// As GroupNorm, with the mean and the variance of the channels of one pixel, as ConvNeXt's LayerNorm2d has them; of
+/// As GroupNorm, but with the mean and the variance over the channels of one pixel, as in ConvNeXt's LayerNorm2d. For
 /// vectors it is the usual LayerNorm. ShapeError: epsilon not positive. Ba and others: Layer Normalization, 2016.
 struct LayerNorm {
   double epsilon = 1e-5;
