@@ -16,8 +16,8 @@ namespace {
 
 constexpr int rows = 8, reduce_threads = rows * lanes;
 
-/// Joins the parts of the threads that share an element of y: lanes `in_warp`, or the rows of a lane. The first of them
-/// gets the result. Every thread of the block calls it.
+/// Joins the parts of the threads that share an element of y: the lanes of a warp or, without `in_warp`, equal lanes of
+/// the warps. The first thread gets the result. Every thread of the block calls it.
 template <bool in_warp, class Result, class Part>
 __device__ Part joined(Part part) {
   LAMINA_SHARED(Part[reduce_threads], parts);

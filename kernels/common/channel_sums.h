@@ -20,7 +20,7 @@ constexpr int sum_threads = 256;
 /// Threads of a block for channels of `count` values: one warp if they are few.
 inline int sum_threads_for(std::int64_t count) { return count < 4 * sum_threads ? lanes : sum_threads; }
 
-/// Two sums that one walk computes.
+/// Two sums that a kernel computes at once.
 struct Sums {
   double first = 0, second = 0;
 };
@@ -99,8 +99,8 @@ __device__ inline Sums sum_partials(const Sums* partial, int channel, int slices
   return {reduce_warp(sums.first, Plus()), reduce_warp(sums.second, Plus())};
 }
 
-/// first[c] and second[c] = the sums over the images and slices of channel c of partial[image][channel][slice], or +=
-/// these sums. `second` may be null.
+/// first[c] and second[c] = the sums of partial[image][c][slice] over images and slices, or += these sums with `adds`.
+/// `second` may be null.
 template <class T>
 void put_channel_sums(Stream, const Sums* partial, int images, int channels, int slices, T* first, T* second,
                       bool adds);

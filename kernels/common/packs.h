@@ -13,7 +13,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 constexpr int pack_threads = 256;  // threads of a block
 
-/// Elements that one thread moves at once. A pack of halves has twice as many, and takes two accesses in float.
+/// Elements that one thread moves at once. A pack of halves has up to 8, and takes two accesses as float.
 template <class T, int width>
 struct alignas(sizeof(T) * width < 16 ? sizeof(T) * width : 16) Pack {
   T v[width];

@@ -34,7 +34,7 @@ struct ProductPart {
   int splits, tiles_per_split;  ///< ranges of k, and their length in tiles
   int first_z;                  ///< first position along the grid's z
   View<T> out;
-  View<T> ranges;    ///< with several ranges: the results of the first; those of the others follow
+  View<T> ranges;    ///< with several ranges: results of the first range; the others follow
   bool adds, packs;  ///< packs of widest<T> pixels are contiguous in `out` and aligned to 16 bytes
 };
 
@@ -177,7 +177,7 @@ struct Share {
 
 template <class T, class Tile, bool masked>
 struct TapPerStep {
-  /// The taps of a step's first channel. `in` and `w` are the distances to those of the next step.
+  /// The taps of a step's first channel. `in` and `w` are the distances to the next step's first tap.
   using Shared = Tap[2];
 
   const GatherProduct<T>& product;

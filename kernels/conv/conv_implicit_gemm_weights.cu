@@ -3,8 +3,8 @@
 //   dw[m, (c,r,s)] = sum over pixels (n,p,q) of dy[n,m,p,q] * x[n, c, p stride - pad + r dilation, q likewise]
 //
 // A block computes bm filters m by bn weights (c,r,s) (gemm_tile.h). A thread keeps to one pixel of each tile while it
-// loads elements of both factors. Positions are in shared memory: those of a tile's pixels are computed once per block,
-// two tiles ahead, those of the block's weights once per block. Neighbouring threads load neighbouring pixels.
+// loads elements of both factors. Positions are in shared memory: those of a tile's pixels are computed two tiles
+// ahead, those of the block's weights once per block. Neighbouring threads load neighbouring pixels.
 //
 // Filters by weights give few blocks, and there are many pixels. So the pixels are split into ranges, one per block.
 // The sums go to `partial` and are added in order by a second kernel (conv_ranges.h).

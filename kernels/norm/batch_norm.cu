@@ -119,7 +119,7 @@ __global__ void batch_norm_apply_kernel(Extent extent, std::int64_t plane, Image
   });
 }
 
-/// The sums of all images, or of each one: `images` are summed together.
+/// The sums over all images, or over each image: `images` images are summed together.
 template <class T>
 void launch_sums(Stream stream, View<const T> x, int images, Sums* partial) {
   const std::int64_t count = images * x.plane();

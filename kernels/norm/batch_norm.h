@@ -26,8 +26,8 @@ struct NormNumbers {
   double epsilon, momentum;
 };
 
-/// Bytes that batch_norm_backward needs for channels of `count` values. group_norm_backward needs those for images
-/// times channels, with the pixels of a plane as `count`. batch_norm_statistics needs channel_sums_bytes().
+/// Bytes that batch_norm_backward needs for channels of `count` values. group_norm_backward needs
+/// batch_norm_backward_bytes(images * channels, pixels of a plane). batch_norm_statistics needs channel_sums_bytes().
 template <class T>
 std::size_t batch_norm_backward_bytes(int channels, std::int64_t count);
 

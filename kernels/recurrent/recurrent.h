@@ -1,5 +1,5 @@
 #pragma once
-// The passes of a recurrent op between its products over all steps.
+// The kernels of a recurrent op, except for its products over all steps.
 //
 // Steps are counted in the order of computation. A row is one image at one step; row (n, s) is n * steps + s. The gates
 // of a row are in the order i, f, g, o or r, z, n, m. weight_ih has rows for the first `matrices()` of them.

@@ -49,7 +49,7 @@ void fill(Device& device, const Tensor& to, std::span<const double> numbers) {
 }
 
 /// Fills every tensor of the unit, gaps included: with normal numbers, and running variances with positive ones.
-/// With zeros, old contents or numbers that become NaN, a run could take another time.
+/// With zeros, old contents or numbers that become NaN, a run could take more or less time.
 void draw_numbers(Device& device, const Spec& spec, void* buffer) {
   const Args unit = bind_in_buffer(spec, {}, buffer).args;
   std::vector<double> numbers(1 << 16);
@@ -232,8 +232,8 @@ class PassTuner {
     return seconds;
   }
 
-  /// The device's seconds without launches, which would rank small units by their number of calls. A GPU's caches are
-  /// emptied, as other layers of a pass would do, by a write to the part of the lent memory that no candidate needs.
+  /// The device's seconds without launches. With launches, small units would be ranked by their number of calls. Before
+  /// the run, a write to memory that no candidate needs empties a GPU's caches, as other layers of a pass would do.
   double timed(const Lowered& lowered, const Args& args) {
     if (pass_ == Pass::forward) lamina::run(lowered, args, Pass::prepare);  // backward passes: done in prepare()
     const std::size_t rest = std::min(buffer_bytes_ - most_bytes_, twice_a_cache);
