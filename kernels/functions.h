@@ -1,5 +1,5 @@
 #pragma once
-// The functions of one element as code of the device, for their own op and for ops that they follow in one unit.
+// Device code of the functions of one element, for the op Pointwise and for ops that a function follows in one unit.
 
 #include <cmath>
 #include <type_traits>

@@ -1,5 +1,5 @@
 // ScaleShift: y = scale x + shift, and its gradient dx = scale dy, which is the same without a shift. PReLU: y = x
-// where x is above 0, else scale x, and dx alike from dy.
+// where x is above 0, else scale x, and dx from dy in the same way.
 //
 // A thread computes one pack of 16 bytes, image by image along the grid's y. Per element: one read and one write.
 //

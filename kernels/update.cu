@@ -9,7 +9,7 @@
 //
 // A thread updates one pack of 16 bytes. Per element: two reads and one write; one more of each per state. The norm: a
 // block sums the squares of a slice in double, then one block adds the slices in order. The slices depend on the count
-// alone. A lazy update of rows: a warp reads the gradients of one row, and goes on only if one is not 0.
+// alone. A lazy update of rows: a warp reads the gradients of one row, and updates it only if a gradient is not 0.
 // With a loss scale one thread writes the factors to memory first, where the update reads them.
 
 #include "update.h"

@@ -7,7 +7,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 
 // Tiles, ranges and `partial` are as in conv_implicit_gemm.h. Only groups and strides of the geometry are
-// read. With a stride, pixels are those of y.
+// read. With a stride, "pixels" means the pixels of y.
 
 /// most pixels of a batch, and most weights and tiles of a group
 constexpr std::int64_t conv_1x1_most = conv_implicit_gemm_most;

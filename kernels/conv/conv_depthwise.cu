@@ -1,5 +1,5 @@
-// Convolution whose groups have one channel: y[n,k,p,q] = bias[k] + sum over r,s of w[k,r,s] x[n,c,h,w], c the channel
-// of filter k, h = p stride - pad + r and w likewise; dx and dw by the same sum, solved for the other factor.
+// Convolution whose groups have one channel: y[n,k,p,q] = bias[k] + sum over r,s of w[k,r,s] x[n,c,h,w], where c is the
+// channel of filter k, h = p stride - pad + r, w = q stride - pad + s; dx and dw are sums of the same products.
 //
 // Forward, and for dx with stride 1, a thread computes a strip: four results below one another. It walks down each
 // column of the window, reads each number once and adds it to all results that it meets, which are in registers.

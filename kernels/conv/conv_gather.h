@@ -34,7 +34,7 @@ struct ProductPart {
   int splits, tiles_per_split;  ///< ranges of k, and their length in tiles
   int first_z;                  ///< first position along the grid's z
   View<T> out;
-  View<T> ranges;    ///< with several ranges: results of the first range; the others follow
+  View<T> ranges;    ///< with several ranges: results of range 0; those of ranges 1, 2, ... follow
   bool adds, packs;  ///< packs of widest<T> pixels are contiguous in `out` and aligned to 16 bytes
 };
 
@@ -43,7 +43,7 @@ struct GatherProduct : ProductPart<T> {
   int groups, results, depth;  ///< numbers of a group: results m, and channels to sum over
   View<const T> in, mask;      ///< `in` counts only where the mask, if there is one, is above 0
   const T* w;
-  std::int64_t w_group;     ///< elements from the filters of a group to those of the next
+  std::int64_t w_group;     ///< elements from one group's filters to the next group's
   int w_result, w_channel;  ///< elements from one result, or channel, to the next
   int w_row;                ///< taps of a row of the filter
   const T* bias;
@@ -134,8 +134,8 @@ __device__ Tap tap_of(const GatherProduct<T>& product, unsigned channel, unsigne
               static_cast<unsigned>(filter_row * product.w_row + filter_column)};
 }
 
-/// The elements that a thread loads. Of the second factor, it loads those of one pixel. Of the first factor, it loads
-/// those of result a_row and of every a_rows-th result from there.
+/// The elements that a thread loads. Of the second factor, it loads elements of one pixel. Of the first factor, it
+/// loads elements of result a_row and of every a_rows-th result after that.
 template <class T, class Tile>
 struct Share {
   static constexpr int nowhere = -(1 << 30);

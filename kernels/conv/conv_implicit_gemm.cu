@@ -5,8 +5,8 @@
 // Forward: m is a filter, row = p stride - pad + r dilation. Data gradient: m is a channel of x, in is dy, and a tap
 // counts only if dy has a row and a column for it. For a pixel (h, w) these taps have the r with (h + pad - r dilation)
 // mod stride = 0. All pixels with the same h mod stride and w mod stride share these taps and form a separate product,
-// in which a row of dy is again a linear function of pixel and tap. One launch computes up to 16 of
-// these products, those with most taps first.
+// in which a row of dy is again a linear function of pixel and tap. One launch computes up to 16 of these products,
+// first the products with most taps.
 //
 // If there are too few results for a device, the sum over k is split into ranges, one for each block. Their sums
 // go to `partial` and are added in order by a second kernel.

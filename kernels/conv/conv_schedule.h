@@ -35,7 +35,7 @@ struct ConvPart {
   std::int64_t columns, depth;
 };
 
-/// Number of ranges of a part. They are about as long as those of the deepest part, which has `ranges` ranges.
+/// Number of ranges of a part. They are about as long as the `ranges` ranges of the deepest part.
 inline int ranges_of(std::int64_t depth, std::int64_t deepest, int ranges) {
   return static_cast<int>(
       std::max<std::int64_t>(1, (depth * ranges + deepest - 1) / std::max<std::int64_t>(deepest, 1)));

@@ -8,8 +8,8 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Values per channel that the passes share: y = (x - centre) * factor + shift. The statistics are those of the batch
-/// or, in inference, the running ones. `centre` is the mean, in the type that kernels compute in.
+/// Values per channel that the passes share: y = (x - centre) * factor + shift. They come from the batch or, in
+/// inference, from the running statistics. `centre` is the mean, in the type that kernels compute in.
 template <class T>
 struct NormChannel {
   double mean, inverse_deviation;

@@ -46,7 +46,7 @@ __device__ T negative_power(T scale, T beta) {
   return std::pow(scale, -beta);
 }
 
-/// One pixel's channels; those out of range are 0.
+/// One pixel's channels; channels out of range are 0.
 template <class Stored>
 struct Column {
   const Stored* data;

@@ -40,8 +40,8 @@ struct WinogradConv {
 template <class T>
 void winograd_4x4(Stream, const WinogradConv<T>&);
 
-/// Cycles of a large device in f32, as the model of docs/algorithms/winograd_4x4.md predicts: of the convolution whose
-/// y is images x h x w, and of the filters' transform before it.
+/// Cycles on a large device in f32, by the model of docs/algorithms/winograd_4x4.md: for the convolution whose y is
+/// images x h x w, and for the filters' transform before it.
 std::int64_t winograd_4x4_cycles(const WinogradFilters&, int images, int h, int w);
 std::int64_t winograd_4x4_filter_cycles(const WinogradFilters&);
 

@@ -191,7 +191,7 @@ void Importer::consume_budget(std::int64_t computed, const std::string& what) {
   computed_ += computed;
 }
 
-/// Folds what depends on constants alone, before any shape is known: layout inference reads constants of later nodes.
+/// Folds nodes on constants alone, before any shape is known: layout inference reads constants of later nodes.
 void Importer::fold_constants() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const NodeMessage& node = nodes_[i];

@@ -1,4 +1,4 @@
-// The context of a node: what the functions of the operators ask it, and how they give it their results.
+// The context of a node: the functions of the operators query it, and give their results to it.
 
 #include "node_context.h"
 

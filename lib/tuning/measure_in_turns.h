@@ -1,5 +1,5 @@
 #pragma once
-// What Tuner::measure answers: an algorithm for each pass of a unit, from one race per pass.
+// The answer of Tuner::measure: an algorithm for each pass of a unit, from one race per pass.
 
 #include <cstddef>
 #include <functional>

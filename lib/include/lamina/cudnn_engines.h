@@ -53,8 +53,8 @@ struct CudnnPlan {
 LAMINA_API std::vector<PlannedUnit> cudnn_graph_units(const Graph&, const Options& = {});
 
 /// The graphs of a unit, each as a spec and a pass, in the order in which they run: forward, backward_params,
-/// backward_data. The gradients of a batch norm are one graph, that of backward_params. A data gradient that is masked
-/// (Spec::masks_dx) has two graphs: without and with the mask.
+/// backward_data. The gradients of a batch norm are one graph, listed as backward_params. A data gradient that is
+/// masked (Spec::masks_dx) has two graphs: without and with the mask.
 LAMINA_API std::vector<std::pair<Spec, Pass>> cudnn_graphs(const Spec&);
 
 /// The graph of a unit's pass in one line, with cuDNN's numbers. Equal graphs have equal lines, other graphs have other
@@ -70,8 +70,8 @@ LAMINA_API std::string cudnn_graph(const Spec&, Pass);
 class LAMINA_API CudnnEngines {
  public:
   /// `directory` holds libcudnn.so.9; empty: the system's loader looks for it. `device` is a set of properties as JSON,
-  /// in the form of cuDNN's device-property descriptor. Throws LoadError (no cuDNN there, one before
-  /// 9.8, one that does not work without a driver's library, or not the one this process uses), UsageError (properties
+  /// in the form of cuDNN's device-property descriptor. Throws LoadError (no cuDNN there, one before 9.8, one that
+  /// needs a driver's library, or another than this process uses), UsageError (properties
   /// that the library rejects, with its own text), DeviceError (a call failed).
   CudnnEngines(const std::string& directory, const std::string& device);
   ~CudnnEngines();
@@ -81,9 +81,9 @@ class LAMINA_API CudnnEngines {
   std::string version() const;    ///< "9.19.0"
   std::string directory() const;  ///< directory from which the library was opened
 
-  /// For the graph of a unit's pass: the engines of heuristic mode A in its order, then those of mode FALLBACK. Empty
-  /// if the library proposes none. Throws what cudnn_graph() throws, Unsupported where the library cannot describe the
-  /// graph, LoadError (its parts come from several directories), DeviceError (a call failed). Not thread-safe.
+  /// For the graph of a unit's pass: the engines of heuristic mode A in its order, then those of FALLBACK. Empty if the
+  /// library proposes none. Throws what cudnn_graph() throws, Unsupported where the library cannot describe the graph,
+  /// LoadError (its parts come from several directories), DeviceError (a call failed). Not thread-safe.
   std::vector<CudnnEngine> list(const Spec&, Pass) const;
 
   /// Builds the plan of an engine with its knobs. Only its index and knobs are used, so it need not come from list().

@@ -77,7 +77,7 @@ class LAMINA_API UsageError : public Error {
   ~UsageError() override;
 };
 
-/// What a pattern has to match: the whole text, or the part of it that fits best.
+/// The part of a text that a pattern has to match: the whole text, or its best part.
 enum class Match { whole, part };
 
 /// The least number of characters to change, add or drop in `pattern` so that it matches `text`.

@@ -59,10 +59,10 @@ LAMINA_API std::string to_string(const GradientReport&);
 /// Points are rounded to the type, and both sides of the comparison use the rounded points.
 /// Inputs are redrawn a few times to avoid kinks, parameter vectors are moved off 0 and 1, and parameter
 /// gradients are filled beforehand: with NaN where a pass overwrites them, with random numbers where it adds to them.
-/// Kinks are found in an unfused twin of the plan, by comparing the side of every border of ReLU, PRelu and Pointwise,
-/// the winners of every max pooling and of the maxima and minima of Reduce and Binary, and the largest logits and
-/// clipped numbers of every cross entropy. The step is halved up to ten times until there is no kink; if one is left,
-/// the place is skipped and counted. Running statistics and dropout steps are restored before each run. Throws what
+/// Kinks are found in an unfused twin of the plan. The check compares the sides of borders (ReLU, PRelu, Pointwise),
+/// the winners of maxima and minima (max pooling, Reduce, Binary), and the largest logits and clipped numbers of cross
+/// entropies. The step is halved up to ten times until there is no kink; if a kink is left, the place is skipped and
+/// counted. Running statistics and dropout steps are restored before each run. Throws what
 /// Plan throws, and UsageError in inference mode and in half precision.
 LAMINA_API GradientReport check_gradients(const Graph&, Backend&, const Options&, const GradientCheck& = {});
 

@@ -33,7 +33,7 @@ struct Node {
   std::vector<bool> fixed{};  ///< for each parameter: whether training leaves it as it is (Graph::fix)
 };
 
-/// Number of elements of the node's own parameters, without fixed ones and those shared with an earlier node.
+/// Number of elements of the node's own parameters, which are neither fixed nor shared with an earlier node.
 LAMINA_API std::int64_t own_parameters(const Node&);
 
 /// A parameter or state of a graph, listed once, however many nodes use it.

@@ -87,7 +87,7 @@ struct KerasAdam {
 
 /// Which rows of an embedding's table an update changes. With `dense`, it changes all rows: the means also decay in
 /// rows whose ids did not occur, and these rows move on. With `lazy`, it changes only rows with a gradient that is not
-/// zero in some feature; the others keep their parameters and state. So a lazy KerasAdam is PyTorch's SparseAdam. All
+/// zero in some feature; other rows keep their parameters and state. So a lazy KerasAdam is PyTorch's SparseAdam. All
 /// other parameters are updated densely.
 enum class TableUpdates : std::uint8_t { dense, lazy };
 LAMINA_API std::string_view to_string(TableUpdates);

@@ -85,9 +85,9 @@ struct LiveMemory {
 /// throws.
 LAMINA_API std::vector<LiveMemory> predict_live_memory(const Graph&, Backend&, const Options& = {});
 
-/// By node: whether the gradient of its value is wanted. It is wanted if the node or one before it has parameters or is
-/// an input whose gradient is requested, and if the output depends on it other than through labels and ids. In
-/// inference no gradient is wanted.
+/// By node: whether the gradient of its value is wanted. There are two conditions. The node or a node before it has
+/// parameters or is an input whose gradient is requested; and the output depends on the value, not only through labels
+/// and ids. In inference no gradient is wanted.
 LAMINA_API std::vector<bool> wanted_gradients(const Graph&, const Options& = {});
 
 /// A unit of work: the nodes that run as one, and what a plan requests from its backend.
@@ -105,10 +105,10 @@ LAMINA_API std::vector<PlannedUnit> planned_units(const Graph&, const Backend&, 
 struct Call : StepProperties {
   std::vector<int> nodes;            ///< nodes of the unit, in order
   std::shared_ptr<const Spec> spec;  ///< spec of the unit; its calls share it
-  /// Lower bounds. Flops are those of `cost`, summed over the unit's nodes and the call's passes, without unwanted
-  /// gradients. Bytes are those of every tensor outside the unit that the call reads or writes, each once. A value
-  /// between two nodes of a unit is never stored and counts nothing; nor does a gradient that shares the memory of dy.
-  /// For one node and one pass both equal those of `cost`.
+  /// Lower bounds. Flops: the sum of `cost` over the unit's nodes and the call's passes, without unwanted gradients.
+  /// Bytes: every tensor outside the unit that the call reads or writes, each once. A value between two nodes of a unit
+  /// is not stored and does not count; nor does a gradient that shares the memory of dy. For one node and one pass both
+  /// equal `cost`.
   Cost cost;
   std::size_t workspace_bytes = 0;
   std::vector<std::string> tied{};  ///< algorithms tied with the measured pick, for the call's first pass

@@ -108,15 +108,15 @@ struct TuningRules {
   std::vector<std::string> further{};  ///< algorithms to try besides those that the backend lists
   bool even_alone = false;             ///< whether to measure a candidate that is the only one
   std::function<void()> before_run{};  ///< called before a timed run; may throw, which ends the tuning
-  /// Looks at the results of a candidate after its first run and after some further ones, outside the timed part, with
-  /// the unit that ran: the unit of one image for a candidate that runs on one image only.
+  /// Looks at the results of a candidate, outside the timed part: after its first run and after some later runs. It
+  /// gets the unit that ran, which may be the unit of one image.
   std::function<void(LayerTuning::Candidate&, const Spec&, const Args&)> look{};
 };
 
-/// Times every algorithm that the backend knows for the pass of the unit and does not refuse under the choice's limits:
-/// in a buffer, on the same numbers, with the betas of the unit, between two marks of the device's timer. The other
-/// passes run as the choice says: by rule, or by name. An algorithm that does not fit into the memory takes no part. An
-/// algorithm that throws Unsupported, UsageError or OutOfMemory while it runs is out, and also one that throws
+/// Times the algorithms for this pass of the unit, except those that the backend refuses under the choice's limits. All
+/// run in one buffer, on the same numbers, with the betas of the unit, between two marks of the device's timer. The
+/// other passes run as the choice says: by rule, or by name. An algorithm that does not fit into the memory takes no
+/// part. An algorithm that throws Unsupported, UsageError or OutOfMemory while it runs is out, and also one that throws
 /// DeviceError if the device still works. For a batch, each algorithm runs on one image first. An algorithm that is ten
 /// times as slow there, and would take longer than the rules allow, does not run on the batch.
 LAMINA_API LayerTuning tune(Backend&, const Spec&, Pass, const Choice&, void* buffer, std::size_t buffer_bytes,
@@ -155,8 +155,8 @@ LAMINA_API std::string to_string(const ChoiceKey&);
 /// The algorithms chosen: forward, backward_params, backward_data; empty for a pass that was not measured.
 using Algorithms = std::array<std::string, 3>;
 
-/// A file of measured choices, in memory. Several processes may share the file: saving keeps what others saved
-/// meanwhile, under a lock of the folder, and replaces the file atomically. Not thread-safe.
+/// A file of measured choices, in memory. Several processes may share the file: saving keeps the choices that others
+/// saved, under a lock of the folder, and replaces the file atomically. Not thread-safe.
 class LAMINA_API ChoiceCache {
  public:
   struct Entry {

@@ -36,7 +36,7 @@ struct Constant {
 /// Elements of a tensor, or nothing if an extent is negative or the product is beyond 2^62.
 std::optional<std::int64_t> element_count(const Extents&);
 
-/// "2x3x4"; "a scalar"; the first 16 of many axes, and the number of the others.
+/// "2x3x4"; "a scalar"; of many axes the first 16, and the number of further axes.
 std::string text(const Extents&);
 
 bool is_floating(ElementType);

@@ -156,7 +156,7 @@ void import_sum(NodeContext& context) {
 }
 
 /// A value and a constant: one op ScaleShift. Arithmetic with constants that follows the node is fused into the op: any
-/// number of fixed constants; but if a constant trains, only a factor and then a shift. If a constant differs within a
+/// number of fixed constants or, if a constant trains, one factor and then one shift. If a constant differs within a
 /// channel, all elements of an image become channels.
 void import_arithmetic(NodeContext& context) {
   const std::string_view op = context.node().op_type;

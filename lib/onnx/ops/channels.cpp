@@ -37,8 +37,8 @@ Value as_rows(NodeContext& context, Value x, std::int64_t extent, std::int64_t s
   return context.append_once(op, x, name);
 }
 
-/// h[-1] of an LSTM or GRU of several layers: the only reader of the concatenated h of all layers takes that of the
-/// last. Other layers' h need not be computed. Does nothing and returns false for other nodes.
+/// h[-1] of an LSTM or GRU of several layers: the only reader of the concatenated h of all layers takes the last
+/// layer's. Other layers' h need not be computed. Does nothing and returns false for other nodes.
 bool takes_last_layer(NodeContext& context, std::size_t along, std::size_t rank) {
   const std::optional<std::int64_t> index = context.next_index(along, rank);
   const std::size_t last = context.inputs() - 1;

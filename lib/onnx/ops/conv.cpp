@@ -25,7 +25,7 @@ void demand_extents(const NodeContext& context, const Constant& w) {
   demand_planes(x.size());
 }
 
-/// The bias of the node, unless it is 0 and does not train; else that of an Add behind the node.
+/// The bias of the node, unless it is 0 and does not train; else the bias of an Add after the node.
 Bias bias_of(NodeContext& context, const Extents& result) {
   Bias bias;
   if (context.has(2)) {

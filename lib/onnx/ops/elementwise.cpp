@@ -174,7 +174,7 @@ void import_cast(NodeContext& context) {
     context.result(x);
   } else {
     throw Refusal{"it converts " + text(x.type) + " to " + text(to) +
-                  ": only floating point types become each other; convert before or after the network"};
+                  ": only floating point types are converted to each other; convert before or after the network"};
   }
 }
 

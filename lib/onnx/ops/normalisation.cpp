@@ -145,7 +145,7 @@ void import_dropout(NodeContext& context) {
   const bool drops = training && rate != 0;
   if (drops && !context.for_training())
     throw Refusal{"it drops also in inference: export net.eval(), or read it with OnnxOptions::training"};
-  if (drops) context.only_output("use what it drops from alone, and not the mask");
+  if (drops) context.only_output("use its first output alone, and not the mask");
   if (context.wanted(1)) {  // the mask: nothing is dropped
     context.consume_budget(1);
     const ElementType type = context.opset() < 10 ? x.type : ElementType::boolean;

@@ -65,7 +65,7 @@ void pad_image(NodeContext& context, Pool& pool, double number, bool counted) {
 }
 
 /// Whether a Pad of this number before the pool can become pads of the pool. It cannot if the count is rounded up:
-/// windows that start in a pool's end pad are left out, those that start in the cells of a Pad are not.
+/// windows that start in a pool's end pad are left out, windows that start in the cells of a Pad are kept.
 bool takes_over_pads(const NodeContext& context, double number) {
   const std::optional<Padding>& padding = context.padded(0).padding;
   return padding && padding->op.value == number && auto_pad_of(context).empty() && context.integer("ceil_mode", 0) == 0;
@@ -109,7 +109,7 @@ void import_max_pool(NodeContext& context) {
 void import_average_pool(NodeContext& context) {
   if (mean_of_squares(context)) return;
   bool counted = context.integer("count_include_pad", 0) != 0;
-  // The zeros of a Pad count in the mean, those of the pool's own pads only with count_include_pad.
+  // The zeros of a Pad count in the mean. The pool's own pads count only with count_include_pad.
   const bool pads = !all_are(context.integers("pads").value_or(Extents{}), std::int64_t{0});
   const bool fuses = (!pads || counted) && takes_over_pads(context, 0);
   const DynamicValue& x = fuses ? context.padded(0) : context.dynamic(0);

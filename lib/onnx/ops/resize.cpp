@@ -58,7 +58,7 @@ double position_of(const Rule& rule, const Along& a, int i) {
   return std::min(std::max(at + nearly, 0.0), a.from - 1.0);
 }
 
-/// Whether elements of the op lie where those of the node do.
+/// Whether the elements of the op lie where the node's elements lie.
 bool agrees(const Rule& rule, const Along& a, ResizeBy by) {
   const ResizeAxis axis = resize_axis(by, a.from, a.to, by == ResizeBy::linear_aligned ? 0 : a.step());
   for (int i = 0; i < a.to; ++i) {

@@ -12,7 +12,7 @@
 namespace lamina::planner {
 namespace {
 
-/// The choice for one of the unit's nodes, by name; the last such node has precedence. Null: there is none.
+/// The choice for one of the unit's nodes, by name; the last node with a choice has precedence. Null: there is none.
 const Choice* by_name(const Unit& unit, const Nodes& nodes, const Options& options) {
   for (auto node = unit.nodes.rbegin(); node != unit.nodes.rend(); ++node)
     if (const auto named = options.choice_of.find(nodes[*node].name); named != options.choice_of.end())

@@ -80,8 +80,8 @@ class Fuser {
     // One unit must not read a value through two different ops, because one kernel would have to add the two gradients.
     const auto known = [&](NodeId x) { return std::ranges::find(unit.x, x) != unit.x.end(); };
     if (std::ranges::any_of(inputs, known)) return false;
-    // A sum of a value with itself does not fuse: both operands would be the value inside the unit, which is not
-    // stored. Kernels add one operand to a unit.
+    // A sum of a value with itself is not fused: both operands would be the value inside the unit, which is not stored.
+    // Kernels add one operand to a unit.
     if (std::holds_alternative<Add>(nodes_[next].op) && (inputs.size() != 2 || inputs[0] == inputs[1])) return false;
     const auto operand = std::ranges::find(inputs, unit.y()) - inputs.begin();
     return backend_.fuses(unit.spec, nodes_[next], static_cast<int>(operand));

@@ -80,7 +80,7 @@ struct PlanLayout {
   EachNode<std::vector<Location>> parameter, parameter_gradient, state;
   EachUnit<Location> saved, scratch, prepared;
   EachUnit<Workspaces> workspace;
-  EachUnit<decltype(MeasuredChoice::tied)> tied;  ///< algorithms tied with the measured ones; may be empty
+  EachUnit<decltype(MeasuredChoice::tied)> tied;  ///< algorithms tied with the measured picks; may be empty
   std::size_t parameter_bytes = 0;                ///< bytes of the parameters; their gradients take as much
   std::size_t norm_offset = 0;                    ///< offset in the optimiser's buffer, after its state
   std::size_t loss_scale_offset = 0;              ///< offset of the loss scale, after the norm
@@ -88,7 +88,7 @@ struct PlanLayout {
   MemoryReport memory;
 };
 
-/// Touches no device. Throws what Plan documents, except for what concerns memory.
+/// Touches no device. Throws what Plan documents, except OutOfMemory and DeviceError.
 PlanLayout make_layout(const Graph&, Backend&, const Options&);
 
 /// The layout with measured algorithms where a choice asks for them. The tuner measures in memory that is not in use

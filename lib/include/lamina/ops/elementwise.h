@@ -86,9 +86,9 @@ enum class BinaryFunction : std::uint8_t {
   minimum,   ///< min(a, b); the smaller element gets dy, the other 0. A NaN: as in maximum
 };
 
-/// y = function(x[0], x[1]), element by element. The inputs have equal n. Each of c, h and w is equal, or 1 in an input
-/// that then repeats, such as a gate N x C x 1 x 1 (squeeze-and-excitation) or N x 1 x H x W. The gradient of such an
-/// input is a sum over what repeats, in a fixed order. ShapeError: other shapes.
+/// y = function(x[0], x[1]), element by element. The inputs have equal n. Their c, h and w are equal, or 1 in an input
+/// that then repeats: for instance a gate N x C x 1 x 1 (squeeze-and-excitation) or N x 1 x H x W. Its gradient is a
+/// sum over the repetitions, in a fixed order. ShapeError: other shapes.
 struct Binary {
   BinaryFunction function;
   bool operator==(const Binary&) const = default;
@@ -118,8 +118,8 @@ enum class ReduceBy : std::uint8_t { mean, sum, max };
 
 /// y = the mean, the sum or the maximum of x over the axes that are set. Each of them has extent 1 in y.
 /// For a sum dx = dy; for a mean dx = dy / number of its elements. The gradient of a maximum goes to the first one in
-/// order of c, h, w, as in PyTorch's max(dim); PyTorch's amax divides it among equal ones. A NaN counts as the maximum.
-/// ShapeError: no axis.
+/// order of c, h, w, as in PyTorch's max(dim); PyTorch's amax divides it among equal maxima. A NaN counts as the
+/// maximum. ShapeError: no axis.
 struct Reduce {
   ReduceBy by;
   bool channels = false, rows = false, columns = false;

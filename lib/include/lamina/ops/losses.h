@@ -7,7 +7,7 @@ namespace lamina {
 ///
 /// x: logits N x C x H x W, labels N x 1 x H x W: the class of each row as a whole number     y: 1 x 2 x 1 x 1
 /// y[0] = mean over the rows of -log p, where p = softmax(logits)[label];
-/// y[1] = share of the rows whose largest logit, the first of equal ones, is the label.
+/// y[1] = share of the rows whose largest logit (the first, if several are equal) is the label.
 /// A row with the label -1 is ignored: neither y[0] nor y[1] counts it, and its gradient is 0. If all are ignored, y is
 /// 0. With `clip`, p is limited to [clip, 1 - clip] in the loss, as Keras does, and a row whose p is outside has
 /// gradient 0. The gradient follows from dy[0] alone: dlogits = dy[0] (softmax(logits) - one-hot(label)) / rows. Labels
