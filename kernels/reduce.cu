@@ -1,4 +1,4 @@
-// The mean, sum or maximum over some axes: for each element of y one number of its cells (CellsAlong).
+// The mean, sum or maximum over some axes: one number for each element of y, from its cells (CellsAlong).
 //
 // Forward, where elements of y lie side by side in x, a block takes 32 of them, and 8 threads share the cells of each.
 // Else the lanes of a warp share the adjacent cells of an element, 8 elements a block. Sums are LongSums, and parts are
@@ -32,7 +32,7 @@ __device__ Part joined(Part part) {
   return part;
 }
 
-/// The sum of cells, over a divisor.
+/// The sum of cells, divided by a divisor.
 template <class Number>
 struct Sum {
   using Part = double;

@@ -57,7 +57,7 @@ __device__ Numbers<T> factors(const Numbers<T>* given) {
   return *given;
 }
 
-/// Writes the factors to memory. One thread.
+/// Writes the factors to memory, in one thread.
 template <class T>
 __global__ void update_factors_kernel(UpdateNumbers k, const LossScaleState* state, Numbers<T>* to) {
   const auto number = static_cast<double>(state->updates);

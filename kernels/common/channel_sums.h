@@ -3,8 +3,8 @@
 // the gradients of biases, scales and slopes.
 //
 // A channel's packs, image by image, are split into slices of equal length, one block each. A block sums in double,
-// through warps, and writes to `partial`. The reader adds the slices in order, with one warp per channel. The number
-// of slices depends on the shape alone, so the bits do not depend on the device.
+// through warps, and writes to `partial`. The kernel that reads `partial` adds the slices in order, with one warp per
+// channel. The number of slices depends on the shape alone, so the bits do not depend on the device.
 
 #include <algorithm>
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 constexpr int sum_threads = 256;
 
-/// Threads of a block for channels of `count` values: one warp if they are few.
+/// Threads of a block for channels of `count` values: one warp if the values are few.
 inline int sum_threads_for(std::int64_t count) { return count < 4 * sum_threads ? lanes : sum_threads; }
 
 /// Two sums that a kernel computes at once.

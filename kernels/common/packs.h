@@ -86,7 +86,7 @@ inline unsigned blocks_for(std::int64_t count, int threads) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(divide_up(count, threads), 1, 1 << 30));
 }
 
-/// A thread for every pack. Packs of an image are along x, images along y.
+/// A grid with a thread for every pack. Packs of an image are along x, images along y.
 inline dim3 grid_of_packs(const Extent& extent, int width) {
   return dim3(blocks_for(extent.size / width, pack_threads), static_cast<unsigned>(std::min(extent.images, 65535)));
 }

@@ -13,7 +13,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 constexpr std::int64_t conv_1x1_most = conv_implicit_gemm_most;
 constexpr std::int64_t conv_1x1_most_groups = 65535;  ///< limit of the grid's y
 
-/// The number of tiles, of the smallest size, of a group's results: rows by pixels.
+/// The number of tiles of the smallest size in a group's results, which are rows by pixels.
 constexpr std::int64_t conv_1x1_blocks(std::int64_t rows, std::int64_t pixels) {
   return (rows + 63) / 64 * ((pixels + 63) / 64);
 }

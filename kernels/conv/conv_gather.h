@@ -5,9 +5,9 @@
 //
 //   TapPerStep      a step of the product is one tap (r,s) of bk channels. Its position, and whether the pixel has it,
 //                   is computed once per step. The taps of bk channels follow one another, so that what they read
-//                   stays in L1. For channels that are a multiple of bk.
+//                   stays in L1. Used if the number of channels is a multiple of bk.
 //   TapPerElement   k counts (channel, r, s) without gaps; the positions of its taps are computed once per block and
-//                   step, by bk threads, two steps ahead. For all other numbers of channels.
+//                   step, by bk threads, two steps ahead. Used for all other numbers of channels.
 
 #include "conv_tiles.h"
 #include "kernels/common/clamp_at_zero.h"
@@ -54,7 +54,7 @@ struct GatherProduct : ProductPart<T> {
 /// tail.
 template <class T>
 struct GatherProducts {
-  static constexpr int most = 16;  ///< strides of 4 x 4
+  static constexpr int most = 16;  ///< products of a stride of 4 x 4
   GatherProduct<T> common;
   int count;
   ProductPart<T> parts[most];

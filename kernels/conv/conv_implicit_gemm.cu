@@ -64,7 +64,7 @@ __global__ __launch_bounds__(Tile::threads,
   const auto& product = product_of(products, part);
   const int z = static_cast<int>(blockIdx.z) - product.first_z, group = z / product.splits, split = z % product.splits;
   if constexpr (!is_one<T, Products>) {
-    if (first_pixel >= product.pixels) return;  // another part has more pixels
+    if (first_pixel >= product.pixels) return;  // the grid covers the part with most pixels
     if (threadIdx.x == 0) shared_part = part;
   }
   const int k_count = product.depth * product.rows.taps * product.columns.taps;
@@ -207,7 +207,7 @@ ConvTile split(const GatherProduct<T>& product, std::vector<ProductPart<T>>& par
   return cut.tile;
 }
 
-/// The sum of the ranges, if the launch is one product.
+/// The ranges to add, if the launch is one product.
 template <class T>
 ConvRanges<T> ranges_of_one(const GatherProduct<T>& product, const ProductPart<T>& part) {
   ConvRanges<T> ranges;

@@ -31,8 +31,8 @@ struct NormNumbers {
 template <class T>
 std::size_t batch_norm_backward_bytes(int channels, std::int64_t count);
 
-/// Training: computes `channels` from the batch, and updates the running statistics. The running variance is updated by
-/// the unbiased variance of the batch.
+/// Training: computes `channels` from the batch, and updates the running statistics. The update of the running variance
+/// uses the unbiased variance of the batch.
 template <class T>
 void batch_norm_statistics(Stream, View<const T> x, const NormNumbers<T>&, NormChannel<T>* channels, void* workspace);
 

@@ -150,7 +150,7 @@ void launch_gradients(Stream stream, const PointwiseFunction& function, View<con
                       View<const T> dy, Images<const Slopes<T>> slopes, const NormGradients<T>& gradients) {
   const auto on_dy = [&](const View<T>& view) { return view.data == dy.data && view.pitch == dy.pitch; };
   View<T> dother = gradients.dother;
-  if (mask == NormMask::none && !gradients.adds_dother && on_dy(dother)) dother.data = nullptr;  // dy is there already
+  if (mask == NormMask::none && !gradients.adds_dother && on_dy(dother)) dother.data = nullptr;  // it is dy
   if (gradients.dx.data == nullptr && dother.data == nullptr) return;
   if (mask != NormMask::from_y) y.data = nullptr;
   packing_of<T>(false, dy, x, y, gradients.dx, dother).launch_by(stream, [&](auto width, auto start) {

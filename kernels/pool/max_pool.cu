@@ -63,7 +63,7 @@ __global__ void max_pool_backward_kernel(Rows rows, Columns columns, View<const 
   });
 }
 
-/// Whether there are kernels for the usual window sizes. They are small, and have no places of 4 bytes.
+/// Whether there are kernels for the usual window sizes, which are small and so have places of 1 byte.
 template <class Place>
 constexpr bool fixed_windows = std::is_same_v<Place, std::uint8_t>;
 

@@ -6,7 +6,7 @@
 //   of_h         index of a gate among those with a product of h; -1: it has none
 //   forward      activates the gates in place, makes the cell from the cell before, gives h
 //   gradient     the gradients of the gates' arguments. On entry dc is the gradient of the cell from the next step, on
-//                exit that of the cell before
+//                exit the gradient of the cell before
 //   h            h of a step, from its last gate and its cell
 
 #include <cmath>

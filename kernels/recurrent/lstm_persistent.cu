@@ -85,7 +85,7 @@ __global__ __launch_bounds__(most_threads) void lstm_forward_persistent_kernel(R
     T given[images], sums[images];
 #pragma unroll
     for (int b = 0; b < images; ++b) {
-      // Only this thread, which writes the gate below, reads it.
+      // Only this thread reads the gate, and it writes the gate below.
       given[b] = has_gate ? p.gates[e.row(min(first + b, e.images - 1), step) * gates + j] : T(0);
       sums[b] = 0;
     }
