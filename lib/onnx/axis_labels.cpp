@@ -82,7 +82,7 @@ AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t ope
     return labels;
   }
   if (is_any_of(op, "Add Sub Mul Div PRelu") && node.inputs.size() == 2) {
-    // The axes along which a constant has several numbers become channels. By the usual labels the second axis is.
+    // The axes along which a constant has several numbers become channels. For the second axis, usual labels do.
     const Constant* other = constant_of(node.inputs[1 - operand % 2]);
     const Extents its = other == nullptr ? Extents{} : aligned(attributes, opset_, other->extents, rank);
     std::vector<std::size_t> numbered;

@@ -102,7 +102,7 @@ class NodeContext : public Attributes {
     const Constant* constant;
     std::size_t at;
   };
-  std::optional<Arithmetic> next_arithmetic() const;  ///< the only reader of the result, if it is such a node
+  std::optional<Arithmetic> next_arithmetic() const;  ///< the only reader of the result, if it does such arithmetic
   /// The index that the only reader of the result takes along this axis, if it is a Gather of one index.
   std::optional<std::int64_t> next_index(std::size_t along, std::size_t rank) const;
   /// The LSTM or GRU that made the value, if the value has all of its steps.
@@ -183,7 +183,7 @@ Constant with_extents(const NodeContext&, const Constant&, Extents);
 // fold_layers.cpp
 Constant fold_batch_norm(const NodeContext&);
 Constant fold_clip(const NodeContext&);
-ElementType cast_type(const NodeContext&);  ///< what a Cast or CastLike makes
+ElementType cast_type(const NodeContext&);  ///< element type that a Cast or CastLike makes
 Constant fold_cast(const NodeContext&);
 Constant fold_range(const NodeContext&);
 Constant fold_matmul(const NodeContext&);

@@ -10,7 +10,7 @@
 namespace lamina::onnx {
 namespace {
 
-constexpr std::size_t most_named = 100;  // in an error; a hostile file has one for each few bytes
+constexpr std::size_t most_named = 100;  // names in an error; a hostile file may have very many
 
 std::string names_text(const std::vector<OnnxOpenExtent>& open) {
   std::string text;

@@ -238,7 +238,7 @@ RunState load_checkpoint(const std::filesystem::path& path, Plan& plan, const st
     loss_scale.good = static_cast<std::uint32_t>(good_and_all[0]);
     loss_scale.updates = good_and_all[1];
   }
-  load_weights(plan, std::move(entries).rest(), path.string());  // the last step that can fail; it fails unchanged
+  load_weights(plan, std::move(entries).rest(), path.string());  // last step that can fail; then nothing has changed
   for (const auto& [state, step] : steps) device.upload(state.data, &step, sizeof step);
   for (const auto& [state, values] : states) upload(device, state, std::span<const double>(values));
   plan.set_updates(counters[2]);

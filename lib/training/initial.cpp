@@ -51,7 +51,7 @@ void fill_parameters(Plan& plan, const TrainerOptions& options) {
                its.shape, fans_of(node.op, its.shape), hash(its.name) ^ philox(options.seed, 1, 0)[0]);
     upload(plan.backend().device(), plan.parameter(its.name), std::span<const double>(values));
   }
-  const std::uint64_t first_step = options.seed << 32;  // masks depend on it, so two seeds have other masks
+  const std::uint64_t first_step = options.seed << 32;  // masks depend on it, so two seeds have different ones
   for (const std::string& name : counters_of(plan))
     plan.backend().device().upload(plan.state(name).data, &first_step, sizeof first_step);
   plan.parameters_changed();

@@ -31,7 +31,7 @@ bool is_ours(int descriptor) {
   return ::fstat(descriptor, &now) == 0 && now.st_nlink > 0;
 }
 
-/// Whether `end` is what a writer puts after the prefix of its temporary files: "<process>-<count>". A user's
+/// Whether `end` has the form that a writer gives to the end of its temporary names: "<process>-<count>". A user's
 /// "file.new-plan" has no such end.
 bool is_numbered(std::string_view end) {
   const auto minus = end.find('-');

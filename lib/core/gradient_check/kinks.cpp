@@ -53,7 +53,7 @@ struct KinkCollector {
       }
   }
 
-  /// The winner of a window: each(visit) calls visit(place, value) for its cells.
+  /// Adds the winner of a window: each(visit) calls visit(place, value) for its cells.
   template <class Each>
   void winner_of(const Each& each) {
     double first = -std::numeric_limits<double>::infinity();
@@ -87,7 +87,7 @@ struct KinkCollector {
           });
   }
 
-  /// The windows of a maximum over axes.
+  /// Adds the winners of a maximum over axes.
   void winners(const Reduce& op, const Shape& x, const Values& values) {
     const AxisCells of = along(x, op);
     const std::int64_t inner = of.inner, cells = of.cells, repeat = of.outer * cells * inner;

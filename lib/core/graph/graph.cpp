@@ -122,7 +122,7 @@ std::int64_t exact_sum(std::int64_t a, std::int64_t b, const std::string& graph,
   return a + b;
 }
 
-/// The parameters of all nodes, or their states. Each use of a shared one records which earlier node has the memory.
+/// The parameters of all nodes, or their states. Each use of a shared parameter names the earlier node that has it.
 struct Slots {
   std::vector<Node>& nodes;
   bool are_parameters;
@@ -173,7 +173,7 @@ struct Slots {
 
   std::vector<Stored> stored() const {
     std::vector<Stored> found;
-    std::map<Slot, std::size_t> places;  // in `found`, by memory
+    std::map<Slot, std::size_t> places;  // index in `found`, by home slot
     for (const Slot& slot : all()) {
       const auto [place, is_first] = places.emplace(home(slot), found.size());
       if (is_first)

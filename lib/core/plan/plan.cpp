@@ -215,7 +215,7 @@ struct Plan::Body {
 Plan::Plan(const Graph& graph, Backend& backend, const Options& options)
     : body_(std::make_unique<Body>(graph, backend, options)) {
   draw_inputs(*this, options.seed);
-  if (options.share == nullptr) planner::fill_stored(*this);  // they belong to this plan
+  if (options.share == nullptr) planner::fill_stored(*this);  // the parameters are its own
   parameters_changed();
 }
 Plan::~Plan() = default;

@@ -27,8 +27,8 @@ struct Box {
 };
 
 Box box_of(const Slice&, const Shape& x);
-Box box_of(const Pad&, const Shape& x, const Shape& y);  ///< x in y
-std::vector<Box> boxes_of(const Concat&, const Spec&);   ///< each x in y
+Box box_of(const Pad&, const Shape& x, const Shape& y);  ///< the place of x in y
+std::vector<Box> boxes_of(const Concat&, const Spec&);   ///< the place of each x in y
 
 /// Whether a plan may make the op a view: a Concat or a Slice of consecutive channels.
 bool may_be_view(const Op&);

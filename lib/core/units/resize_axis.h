@@ -10,7 +10,7 @@ namespace lamina {
 
 inline bool is_linear(ResizeBy by) { return by == ResizeBy::linear || by == ResizeBy::linear_aligned; }
 
-/// Element i of y lies at position(i) of x. It reads the cell at the floor and, if linear, the one at the ceiling.
+/// Element i of y lies at position(i) of x. It reads the cell at the floor and, if linear, the cell at the ceiling.
 struct ResizeAxis {
   double step, offset;
   int extent;  ///< extent of x

@@ -8,7 +8,7 @@
 
 namespace lamina {
 
-/// Allocates consecutive parts of one block of memory. Each part has the alignment, in bytes, if the block has it.
+/// Allocates consecutive parts of one block of memory. Each part is aligned to `alignment` bytes if the block is.
 /// Without memory it only counts.
 class ScratchAllocator {
  public:

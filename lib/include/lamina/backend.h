@@ -214,7 +214,7 @@ constexpr int most_backend_threads = 1024;
 struct BackendOptions {
   int threads = 0;  ///< 0: every core this process may use, limited by its quota of processor time
   int device = 0;   ///< number of the device, counted from 0
-  std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  ///< bytes; beyond it, OutOfMemory
+  std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  ///< most bytes in use; more: OutOfMemory
   std::string instruction_set{};    ///< eigen: docs/backends.md lists them; empty: the widest that runs here
   std::filesystem::path plans{};    ///< cudnn-graph: folder in which plans are kept; empty: no plan is kept
   std::string device_properties{};  ///< cudnn-graph: properties of an absent device, as JSON (docs/cudnn-graph.md)

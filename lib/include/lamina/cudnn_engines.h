@@ -90,7 +90,7 @@ class LAMINA_API CudnnEngines {
   /// With a folder, a plan of the same key is loaded from there, and a new plan is kept there. The key is the version,
   /// the properties that a plan depends on, NVIDIA_TF32_OVERRIDE, the graph, the engine and its knobs. A file that is
   /// damaged or of another key is replaced. A plan that cannot be made is an answer, not an error. Throws what
-  /// cudnn_graph() throws, LoadError as list() does and before 9.11, and FileError for a folder that is a file.
+  /// cudnn_graph() throws, LoadError (as list() does, or before 9.11), and FileError for a folder that is a file.
   CudnnPlan build(const Spec&, Pass, const CudnnEngine&, const std::filesystem::path& folder = {}) const;
 
  private:

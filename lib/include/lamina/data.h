@@ -152,7 +152,7 @@ class LAMINA_API Source {
 
 struct ImageOptions {
   double scale = 1.0 / 255;  ///< factor for a byte
-  /// Largest shift, as a share of height and width, 0 to 1. The shift is uniform in that range in both directions, then
+  /// Largest shift, as a share of height and width, 0 to 1. A shift is uniform between minus and plus that share, then
   /// rounded to whole rows and columns; edge pixels are repeated. Keras' example for CIFAR-10 has 0.1: 32 rows are
   /// shifted by -2 to 2 with probability 0.156 each, by -3 or 3 with 0.109 each.
   double shift = 0;
@@ -169,7 +169,7 @@ LAMINA_API std::unique_ptr<Source> id_source(IdSet, int length);
 
 struct TextOptions {
   int window = 40;
-  int step = 3;  ///< steps from the start of a window to the start of the next
+  int step = 3;  ///< characters from the start of a window to the start of the next
   /// false: x is the ids, of shape {1, 1, window, 1}. true: x is one-hot, of shape {1, characters, window, 1}.
   bool one_hot = false;
 };

@@ -49,7 +49,7 @@ class LAMINA_API Staging {
   /// The bytes to write. Waits until the device has copied all that was uploaded from here. They may be written until
   /// the next upload.
   virtual void* data() = 0;
-  /// Enqueues a copy of the bytes from offset `first` on to memory of the device; does not wait.
+  /// Enqueues a copy of `bytes` bytes, from offset `first` on, into the device's memory; does not wait.
   virtual void upload(void* to, std::size_t first, std::size_t bytes) = 0;
 };
 

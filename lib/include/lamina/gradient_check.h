@@ -26,7 +26,7 @@ struct GradientCheck {
 struct LAMINA_API GradientError {
   std::string tensor;                   ///< "conv1.weight", or the name of an input
   std::string place{};                  ///< element: "[3,0,1,2]"; empty: a direction
-  double gradient = 0, difference = 0;  ///< the derivative there, from the gradient and from differences
+  double gradient = 0, difference = 0;  ///< derivative at that place, from the gradient and from differences
   double tolerance = 0;                 ///< bound on the error of the differences
   double step = 0;                      ///< step of the differences
   int probes = 0;     ///< coordinates or directions that were compared; 0: every probe has a kink at every step

@@ -38,11 +38,11 @@ LAMINA_API std::int64_t own_parameters(const Node&);
 
 /// A parameter or state of a graph, listed once, however many nodes use it.
 struct Stored {
-  Slot first;        ///< its place in the first node that uses it
+  Slot first;        ///< slot in the first node that uses it
   std::string name;  ///< name in that node: "layer1.0.conv1.weight"
   Shape shape;
   std::vector<std::string> aliases{};  ///< names in the other nodes that use it
-  bool fixed = false;                  ///< whether it is a fixed parameter: it counts as state, with a parameter's slot
+  bool fixed = false;                  ///< whether it is a fixed parameter: a state with a parameter's slot
 };
 
 class Graph;

@@ -33,7 +33,7 @@ struct OnnxOptions {
   /// with two readers).
   std::int64_t most_computed_numbers = std::int64_t{1} << 28;
   /// Also reads a BatchNormalization that always normalises by the batch, and a Dropout that always drops. Models that
-  /// were exported for training have them. They become BatchNorm and Dropout, which do so only in training.
+  /// were exported for training have such nodes. They become BatchNorm and Dropout, which do this in training only.
   bool training = false;
   /// Whether initializers are trained, by their names in the file or by the ends of names ("*.scale"). Other
   /// initializers follow docs/onnx.md.

@@ -44,7 +44,7 @@ struct Inferred {
 /// would be empty or beyond 2^31 - 1 elements per image.
 LAMINA_API Inferred infer(const Op&, const std::vector<Shape>& x);
 
-/// If input `i` holds labels or ids, which are the whole numbers 0, 1, ..., count - 1 and have no gradient: the count.
+/// The count of labels or ids that input `i` may hold: the whole numbers 0, 1, ..., count - 1, which have no gradient.
 /// 0 if the input may hold any numbers.
 LAMINA_API std::int64_t whole_numbers(const Op&, const std::vector<Shape>& x, std::size_t i);
 

@@ -40,7 +40,7 @@ struct Options {
   /// Index of this batch's first image in the global batch of all ranks: dropout's mask covers the global batch.
   std::int64_t batch_offset = 0;
   /// Number of ranks whose batches share the statistics of a batch norm in training. Above 1, the caller adds up sums
-  /// over the ranks between calls (StepProperties::cross_rank_sums): a pass without a function is a UsageError.
+  /// over the ranks between calls (StepProperties::cross_rank_sums): a pass that gets no function throws UsageError.
   int sync_batch_norm_ranks = 1;
   std::optional<Optimiser> optimiser{};  ///< rule of update(), in training
   double clip_norm = 0;  ///< above 0: update() scales all gradients together, so that their norm is at most this

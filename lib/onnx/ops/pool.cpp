@@ -101,7 +101,7 @@ void import_max_pool(NodeContext& context) {
   std::optional<Rounding> rounding = equal_pads(pool.windows);
   if (!rounding) {
     pad_image(context, pool, lowest, false);
-    rounding = equal_pads(pool.windows);  // there is one: without pads, rounding down gives these windows
+    rounding = equal_pads(pool.windows);  // it exists: without pads, rounding down gives these windows
   }
   append_pool(context, pool, MaxPool{.window = 1, .stride = 1}, *rounding, x.type);
 }

@@ -9,7 +9,7 @@
 namespace lamina::onnx {
 namespace {
 
-/// Appends an innermost factor, and joins it with its neighbour if it continues it.
+/// Appends an innermost factor. If it continues its neighbour, the two are joined.
 void append(Axis& axis, OnnxFactor factor) {
   if (factor.extent == 1) return;
   if (!axis.empty() && axis.back().stride == factor.extent * factor.stride) {

@@ -303,7 +303,7 @@ class Exporter {
     emit(op_type, std::move(operands), std::move(attributes));
   }
 
-  /// Operands of a norm. A norm that is not affine has ones and zeros that are no parameters.
+  /// Operands of a norm. The ones and zeros of a norm that is not affine are no parameters.
   std::vector<std::string> scale_and_shift(const std::string& x, bool affine) {
     const std::int64_t channels = node_->shape.c;
     if (affine) return {x, parameter("weight", {channels}), parameter("bias", {channels})};

@@ -24,7 +24,7 @@ struct Accesses {
 struct Lifetimes {
   EachNode<Accesses> value;  ///< accesses of the value; if it is dropped, up to its last forward reader
   EachNode<Accesses> gradient;
-  EachNode<Accesses> recomputed;  ///< the second life of a dropped value; without writes it is not dropped
+  EachNode<Accesses> recomputed;  ///< accesses of a dropped value once it is recomputed; no writes: not dropped
   bool dropped(NodeId node) const { return !recomputed[node].writes.empty(); }
 };
 

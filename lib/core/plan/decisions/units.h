@@ -92,7 +92,7 @@ struct View {
 /// forward at step i and backward at step 2N - 1 - i.
 struct Units {
   EachUnit<Unit> list;
-  EachNode<UnitId> producer;              ///< the unit that makes the value; none for inputs and inside units
+  EachNode<UnitId> producer;              ///< the unit that makes the value; none for inputs and values inside units
   EachNode<std::vector<UnitId>> readers;  ///< units that read the value, ascending, once per operand
   EachNode<bool> wanted;                  ///< whether the gradient of the value is wanted
   EachNode<DType> dtype;                  ///< element type of the value and of its gradient

@@ -33,7 +33,7 @@ struct Softmax {
 };
 
 /// The functions of one element, with the numbers a and b of a Pointwise. The gradient dx = dy f'(x) is computed from
-/// y, but from x for the functions marked (x): their y does not determine x, or less exactly.
+/// y, but from x for the functions marked (x): y does not determine their x, or not exactly enough.
 enum class Function : std::uint8_t {
   sigmoid,       ///< 1 / (1 + exp(-x))
   tanh,          ///< tanh(x)

@@ -35,7 +35,7 @@ struct Pad {
 };
 
 /// How an element of y is made from x, along each axis. Element i of y lies at cell i step + offset of x, limited to 0
-/// and H - 1. They are the modes of PyTorch's F.interpolate; "bilinear" is linear along both axes.
+/// and H - 1. The enumerators are modes of PyTorch's F.interpolate; "bilinear" is linear along both axes.
 ///     nearest          offset 0; the cell below; PyTorch's "nearest"
 ///     nearest_exact    offset step / 2; the cell below; PyTorch's "nearest-exact"
 ///     linear           offset step / 2 - 1/2; the cells below and above, weighted by how near they are

@@ -7,7 +7,7 @@ namespace lamina {
 
 /// y[n,f,h,w] = weight[x[n,0,h,w], f]: each id is replaced by its row of a table.
 ///
-/// x: N x 1 x H x W, whole numbers from 0 to below vocabulary     weight: vocabulary x features x 1 x 1
+/// x: N x 1 x H x W, whole numbers from 0 to vocabulary - 1       weight: vocabulary x features x 1 x 1
 /// y: N x features x H x W; a sequence is {images, features, steps, 1}
 /// Ids have no gradient. The gradient of the weight is dense: rows without an id get 0. Equal ids add in the order of
 /// n, h, w. An id that is out of range makes its y NaN and adds to no gradient; no memory outside the table is touched.
