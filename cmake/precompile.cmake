@@ -24,7 +24,7 @@ function(lamina_objects objects target)
   set(${objects} "$<FILTER:$<TARGET_OBJECTS:${target}>,EXCLUDE,\\.gch$>" PARENT_SCOPE)
 endfunction()
 
-# ccache knows the result of a precompiled file only by the text that the preprocessor would have made of it.
+# With this flag, the preprocessed text of a file names its precompiled header, and ccache can hash that text.
 function(lamina_cache_precompiled target)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
 endfunction()

@@ -1,4 +1,4 @@
-// Add: y = x[0] + x[1] + ..., then a function if requested; dx[i] = dy, or dy times the slope from y.
+// Add: y = x[0] + x[1] + ..., then a function if requested; dx[i] = dy, or dy times the slope, which y determines.
 //
 // A thread computes one pack of 16 bytes, image by image along the grid's y; dense tensors are one long image. It reads
 // every operand before it writes, so the result may alias any of them.

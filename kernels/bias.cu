@@ -1,7 +1,7 @@
 // y[n,k,p,q] += bias[k], then max(y, 0) if requested: one thread for one element, read and written once.
 //
-// Also db[k] = sum over n,p,q of dy, in double: a block for a slice of a channel (channel_sums.h), then, if a channel
-// has several slices, a warp for a channel. Per element: one read of dy, and of y if it masks dy.
+// Also db[k] = sum over n,p,q of dy, in double: a block sums a slice of a channel (channel_sums.h); if a channel has
+// several slices, a warp adds their sums. Per element: one read of dy, and one of y if y masks dy.
 //
 // If channels are neighbours in memory (nhwc), a block sums a slice of the rows, for as many channels as a warp has
 // lanes; a warp reads a row. A thread reads the bias of a pack of channels once, and adds it to that pack in many rows.

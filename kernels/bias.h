@@ -19,8 +19,8 @@ void bias_gradient(Stream, const Masked<T>& dy, Computed<T>* db, bool adds, void
 /// Bytes of `partial` for channels of `count` values.
 std::size_t bias_gradient_bytes(int channels, std::int64_t count);
 
-// The same for halves in images of one pixel (nhwc), where neighbouring channels are read together. The bias is not
-// null.
+// The functions above for halves in images of one pixel (nhwc), where neighbouring channels are read together. The bias
+// is not null.
 template <class T>
 void add_bias_to_rows(Stream, const float* bias, View<T> y, bool relu);
 template <class T>

@@ -4,12 +4,12 @@
 // the grid's y. Forward with an operand that repeats is the same, except that this operand's elements are read singly.
 // Backward, an operand may repeat along the innermost axis alone, as one factor for each plane. A warp then takes one
 // run along this axis and computes both gradients: each lane sums every 32nd element, then the lanes are added. A block
-// has 8 runs, and runs are along the grid's x. With other repetitions one kernel sums each gradient that repeats, and
-// one computes the other gradient, a thread for an element. A warp sums an element as above. But if the operand does
-// not repeat along the innermost axis, a lane has an element, each of the block's 8 warps sums every 8th term, and the
-// warps are added in order.
-// Per element, forward: two reads (one if an operand repeats) and one write. Backward: at most three reads and two
-// writes; with other repetitions dy and the operands are read once more.
+// has 8 runs, and runs are along the grid's x. With other repetitions one kernel sums each gradient that repeats,
+// and another kernel computes the other gradient, one thread per element. A warp sums an element as above. But if
+// the operand does not repeat along the innermost axis, each lane has an element, each of the block's 8 warps sums
+// every 8th term, and these sums are added in order. Per element, forward: two reads (one if an operand repeats) and
+// one write. Backward: at most three reads and two writes; with other repetitions dy and the operands are read once
+// more.
 
 #include "binary.h"
 
@@ -63,7 +63,7 @@ struct Place {
 /// Offsets of the places along some axes. There are at most 2^31 - 1 places.
 class Walk {
  public:
-  /// Takes the axes along which operand `of` repeats, or without `repeats` the others. `of` -1: all axes.
+  /// Takes the axes along which operand `of` repeats or, without `repeats`, does not repeat. `of` -1: all axes.
   Walk(const BinaryWork& work, int of, bool repeats) {
     int at = 3;
     for (int i = work.axes; i-- > 0;) {
@@ -106,7 +106,7 @@ __global__ void binary_forward_kernel(Extent extent, Images<const T> a, Images<c
 template <class T>
 struct Operand {
   Images<const T> images;
-  bool fills;  ///< whether it has the shape of y
+  bool fills;  ///< whether the operand has the shape of y
 };
 
 template <F f, class T, int width>
@@ -145,7 +145,7 @@ __global__ void binary_backward_kernel(Extent extent, Images<const T> a, Images<
   });
 }
 
-/// The gradients of an operand with one element for each run and of one with the shape of y. Runs are planes here.
+/// The gradients of operand `of`, which has one element for each run, and of the other operand. Runs are planes here.
 template <F f, int of, class T>
 __global__ void binary_runs_backward_kernel(View<const T> a, View<const T> b, View<const T> dy,
                                             BinaryGradients<T> gradients) {
@@ -235,7 +235,7 @@ void with_function(F f, const Use& use, std::integer_sequence<int, i...>) {
 }
 constexpr auto all = std::make_integer_sequence<int, F::functions>();
 
-/// One gradient where operands repeat in other ways than by runs alone.
+/// One gradient, if operands do not only repeat by runs.
 template <F f, int of, class T>
 void one_gradient(Stream stream, const BinaryWork& work, View<const T> a, View<const T> b, View<const T> dy,
                   const BinaryGradients<T>& gradients) {
@@ -309,7 +309,7 @@ void binary_backward(Stream stream, const BinaryWork& work, View<const T> a, Vie
     } else {
       const auto of_a = [&] { one_gradient<f, 0>(stream, work, a, b, dy, gradients); };
       const auto of_b = [&] { one_gradient<f, 1>(stream, work, a, b, dy, gradients); };
-      const bool a_last = fills(work, 0);  // it may be in dy's memory
+      const bool a_last = fills(work, 0);  // the gradient of a may be in dy's memory
       if (!a_last) of_a();
       of_b();
       if (a_last) of_a();

@@ -18,7 +18,7 @@ struct BinaryWork {
   Axis axis[3];  ///< outermost first; extents of 1 are left out, and axes are joined where the same operands repeat
 };
 
-/// y may alias an operand of its shape. With equal shapes the elements of all tensors may be in any one order.
+/// y may alias an operand of its shape. With equal shapes the elements may be in any order that all tensors share.
 template <class T>
 void binary_forward(Stream, const BinaryWork&, View<const T> a, View<const T> b, View<T> y);
 
@@ -37,7 +37,7 @@ LAMINA_HOST_DEVICE constexpr bool binary_gradient_reads(BinaryWork::Name f, int 
   return f != BinaryWork::divide || which == 1 || of == 1;
 }
 
-/// The gradient of an operand that repeats is a sum over its repetitions. The gradient of any other may alias dy.
+/// The gradient of an operand that repeats is a sum over repetitions. The gradient of another operand may alias dy.
 template <class T>
 void binary_backward(Stream, const BinaryWork&, View<const T> a, View<const T> b, View<const T> dy,
                      const BinaryGradients<T>& gradients);

@@ -1,4 +1,4 @@
-// The gradients of a scale and a shift of each channel from their parts: one warp for a channel.
+// The gradients of each channel's scale and shift from partial sums: one warp adds those of a channel.
 
 #include "kernels/common/channel_sums.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// The functions of one element as code of the device, for their own op and for ops that they follow in one unit.
+// Device code of the functions of one element, for the op Pointwise and for ops that a function follows in one unit.
 
 #include <cmath>
 #include <type_traits>
@@ -136,8 +136,8 @@ __device__ void dispatch(PointwiseFunction::Name name, const Use& use, std::inte
 
 }  // namespace functions
 
-// The value and the gradient of a function whose name a kernel gets as it runs: all threads take one branch. They are
-// calls, so that a kernel has the code of all functions once.
+// The value and the gradient of a function that is chosen at run time: all threads take one branch. Neither is inlined,
+// so that a kernel has the code of all functions once.
 template <class T>
 __attribute__((noinline)) __device__ T value_of(PointwiseFunction::Name name, T a, T b, T x) {
   T y = x;

@@ -1,7 +1,7 @@
-// Whether all gradients are finite, and what follows for the scale of the loss (update.h).
+// Checks whether all gradients are finite, and adapts the loss scale (update.h).
 //
 // There are three launches. In the first, a thread clears the count of skips. In the second, warps read the gradients;
-// each warp that saw one that is not finite adds 1 to the count. In the third, a thread moves on to the next scale.
+// each warp that read a gradient that is not finite adds 1 to the count. In the third, a thread adapts the scale.
 // Per element: one read.
 
 #include "kernels/common/packs.h"

@@ -5,7 +5,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// A function with its numbers: those of lamina::Function (lamina/ops/elementwise.h), in its order, and ReLU.
+/// A function with its numbers. The names are those of lamina::Function (lamina/ops/elementwise.h), in order, and ReLU.
 struct PointwiseFunction {
   enum Name {
     sigmoid,

@@ -1,4 +1,4 @@
-// The mean, sum or maximum over some axes: for each element of y one number of its cells (CellsAlong).
+// The mean, sum or maximum over some axes: one number for each element of y, from its cells (CellsAlong).
 //
 // Forward, where elements of y lie side by side in x, a block takes 32 of them, and 8 threads share the cells of each.
 // Else the lanes of a warp share the adjacent cells of an element, 8 elements a block. Sums are LongSums, and parts are
@@ -16,8 +16,8 @@ namespace {
 
 constexpr int rows = 8, reduce_threads = rows * lanes;
 
-/// Joins the parts of the threads that share an element of y: lanes `in_warp`, or the rows of a lane. The first of them
-/// gets the result. Every thread of the block calls it.
+/// Joins the parts of the threads that share an element of y: the lanes of a warp or, without `in_warp`, equal lanes of
+/// the warps. The first thread gets the result. Every thread of the block calls it.
 template <bool in_warp, class Result, class Part>
 __device__ Part joined(Part part) {
   LAMINA_SHARED(Part[reduce_threads], parts);
@@ -32,7 +32,7 @@ __device__ Part joined(Part part) {
   return part;
 }
 
-/// The sum of cells, over a divisor.
+/// The sum of cells, divided by a divisor.
 template <class Number>
 struct Sum {
   using Part = double;

@@ -15,8 +15,8 @@ void reduce_sum(Stream, View<const T> x, const CellsAlong&, double divisor, View
 template <class T>
 void reduce_max(Stream, View<const T> x, const CellsAlong&, View<T> y, std::int32_t* places);
 
-/// dx = dy / divisor in all cells of an element of y. If `places` are not null, only the cell of the place has it, and
-/// the others have 0. dx, or dx += with `adds`.
+/// dx = dy / divisor in all cells of an element of y. If `places` are not null, only the cell at the place gets it, and
+/// the other cells get 0. dx, or dx += with `adds`.
 template <class T>
 void reduce_backward(Stream, View<const T> dy, const CellsAlong&, double divisor, const std::int32_t* places,
                      View<T> dx, bool adds);

@@ -1,10 +1,10 @@
 // ScaleShift: y = scale x + shift, and its gradient dx = scale dy, which is the same without a shift. PReLU: y = x
-// where x is above 0, else scale x, and dx alike from dy.
+// where x is above 0, else scale x, and dx from dy in the same way.
 //
 // A thread computes one pack of 16 bytes, image by image along the grid's y. Per element: one read and one write.
 //
-// The gradients of learned numbers are two sums, in double: a block for a slice of a channel (channel_sums.h), then a
-// warp for a channel, or one warp for all channels. Per element: two reads.
+// The gradients of learned numbers are two sums, in double: a block sums a slice of a channel (channel_sums.h), then a
+// warp adds the slices of a channel, or of all channels. Per element: two reads.
 
 #include "scale_shift.h"
 

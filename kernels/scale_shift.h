@@ -1,6 +1,6 @@
 #pragma once
-// y = scale x + shift, with numbers for each channel or one pair for all, and the gradients of the numbers. The same
-// without a shift, and only where x is not above 0, is PReLU.
+// y = scale x + shift, with numbers for each channel or one pair for all, and the gradients of the numbers. PReLU is
+// the same without a shift, where x is not above 0.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@ template <class T>
 void prelu(Stream, const ScaleAndShift<T> &, View<const T> x, View<const T> v, View<T> y, bool adds);
 
 /// dscale = the sum of dy x and dshift = the sum of dy, over each channel or over all; += with `adds`. With a null
-/// dshift it is PReLU's. `partial` has channel_sums_bytes().
+/// dshift, dscale is that of PReLU. `partial` has channel_sums_bytes().
 template <class T>
 void scale_shift_gradient(Stream, View<const T> x, View<const T> dy, T *dscale, T *dshift, bool by_channel, bool adds,
                           void *partial);

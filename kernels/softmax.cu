@@ -1,5 +1,5 @@
 // Softmax: y[c] = exp(x[c] - max) / sum over c' of exp(x[c'] - max), or its logarithm, over the cells c along an axis.
-// dx[c] = y[c] (dy[c] - sum over c' of y[c'] dy[c']), or of the logarithm dy[c] - exp(y[c]) sum over c' of dy[c'].
+// dx[c] = y[c] (dy[c] - sum over c' of y[c'] dy[c']), or for the logarithm dy[c] - exp(y[c]) sum over c' of dy[c'].
 //
 // Vectors (adjacent cells): a block of 256 threads computes one vector, thread t the cells t, t + 256, ...
 // Maps: a thread computes one place and walks its cells, places side by side; images are along the grid's y.
@@ -75,7 +75,7 @@ LAMINA_HOST_DEVICE View<T> places_of(View<T> view, const CellsAlong& of) {
   return view;
 }
 
-/// Calls body(image, its first cell's element) for every place of this thread.
+/// Calls body(image, element of the place's first cell) for every place of this thread.
 template <class T, class Body>
 __device__ void for_each_place(const View<T>& view, const CellsAlong& of, Body body) {
   for_each_element(places_of(view, of), [&](int n, std::int64_t place) {

@@ -1,5 +1,5 @@
 #pragma once
-// Softmax over the cells along one axis: their CellsAlong has one repeat.
+// Softmax over the cells along one axis: CellsAlong has one repeat.
 
 #include "kernels/common/stream.h"
 

@@ -1,5 +1,5 @@
-// An optimiser's update. With G = gradient_scale g, scaled by min(1, clip_norm / (norm of all G + 1e-6)) if there is a
-// clip_norm, then G += weight_decay p and p *= shrink:
+// An optimiser's update. First G = gradient_scale g, times min(1, clip_norm / (norm of all G + 1e-6)) if there is a
+// clip_norm. Then G += weight_decay p, p *= shrink, and:
 //
 //     sgd        v = decay v + gain G;  u = nesterov ? decay v + gain G : v;  p -= rate u
 //     rmsprop    a = decay a + gain G^2;  p -= rate G / (sqrt(a) + epsilon)
@@ -7,9 +7,9 @@
 //                d = decay d + gain u^2
 //     adam       m = decay m + gain G;  v = decay2 v + gain2 G^2;  p -= rate m / (sqrt(v) root_scale + epsilon)
 //
-// A thread updates one pack of 16 bytes. Per element: two reads and one write, and one of each per state. The norm: a
+// A thread updates one pack of 16 bytes. Per element: two reads and one write; one more of each per state. The norm: a
 // block sums the squares of a slice in double, then one block adds the slices in order. The slices depend on the count
-// alone. A lazy update of rows: a warp reads the gradients of one row, and goes on only if one is not 0.
+// alone. A lazy update of rows: a warp reads the gradients of one row, and updates it only if a gradient is not 0.
 // With a loss scale one thread writes the factors to memory first, where the update reads them.
 
 #include "update.h"
@@ -57,7 +57,7 @@ __device__ Numbers<T> factors(const Numbers<T>* given) {
   return *given;
 }
 
-/// Writes the factors to memory. One thread.
+/// Writes the factors to memory, in one thread.
 template <class T>
 __global__ void update_factors_kernel(UpdateNumbers k, const LossScaleState* state, Numbers<T>* to) {
   const auto number = static_cast<double>(state->updates);

@@ -21,8 +21,8 @@ struct LossScaleLimits {
   std::uint32_t growth;
 };
 
-/// Moves on to the next state, depending on whether all elements of g are finite. g consists of whole packs of 16 bytes
-/// at such an address.
+/// Adapts the state to whether all elements of g are finite. g consists of whole packs of 16 bytes, aligned to
+/// 16.
 void check_overflow(Stream, const float* g, std::int64_t count, LossScaleState*, LossScaleLimits);
 
 enum class UpdateRule { sgd, rmsprop, adadelta, adam };
@@ -37,9 +37,9 @@ struct UpdateNumbers {
 };
 
 /// `lazy_row` above 0 is the length of a row; a row whose gradients are all 0 stays as it is. It is 0 for sgd with
-/// `first`. If it is 0, count and addresses are of whole packs of 16 bytes, as blocks of parameters are.
-/// `loss_scale`, for float, is the start of a block of loss_scale_block bytes. Gradients are divided by the scale, its
-/// number of updates corrects the factors, and an update that is skipped at most clears gradients.
+/// `first`. If it is 0, count is whole packs of 16 bytes and addresses are multiples of 16, as in a plan.
+/// `loss_scale`, for float, is the start of a block of loss_scale_block bytes. Gradients are divided by the scale, the
+/// state's number of updates corrects the factors, and an update that is skipped clears gradients at most.
 /// `sums` has room for `slices` sums and one factor. It is used only if clip_norm is above 0.
 template <class T>
 struct UpdateRow {

@@ -14,7 +14,7 @@ Graph dcgan_generator(std::string_view name, const Options& options) {
   Value x = images(graph, noise, options);
   int module = 0;
   const auto next = [&] { return "main." + std::to_string(module++); };
-  ConvTranspose up{.channels = 0, .kernel = 4, .stride = 1, .bias = false};  // the first makes 4 x 4 pixels of one
+  ConvTranspose up{.channels = 0, .kernel = 4, .stride = 1, .bias = false};  // the first: from 1 to 4 x 4 pixels
   for (const int channels : {512, 256, 128, 64}) {
     up.channels = width(channels, options);
     x = conv_transpose(x, next(), up);

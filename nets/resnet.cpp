@@ -17,7 +17,7 @@ struct Column {
   std::string_view name;
   bool bottleneck;
   std::array<int, 4> blocks;
-  int groups = 1, group_width = 64;  ///< of the 3x3 convolution in a bottleneck of conv2_x
+  int groups = 1, group_width = 64;  ///< groups of the 3x3 convolution in a bottleneck, and their width in conv2_x
 };
 
 constexpr std::array columns{

@@ -3,8 +3,8 @@
 // the gradients of biases, scales and slopes.
 //
 // A channel's packs, image by image, are split into slices of equal length, one block each. A block sums in double,
-// through warps, and writes to `partial`. The reader adds the slices in order, with one warp per channel. The number
-// of slices depends on the shape alone, so the bits do not depend on the device.
+// through warps, and writes to `partial`. The kernel that reads `partial` adds the slices in order, with one warp per
+// channel. The number of slices depends on the shape alone, so the bits do not depend on the device.
 
 #include <algorithm>
 #include <cstdint>
@@ -17,10 +17,10 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 constexpr int sum_threads = 256;
 
-/// Threads of a block for channels of `count` values: one warp if they are few.
+/// Threads of a block for channels of `count` values: one warp if the values are few.
 inline int sum_threads_for(std::int64_t count) { return count < 4 * sum_threads ? lanes : sum_threads; }
 
-/// Two sums that one walk computes.
+/// Two sums that a kernel computes at once.
 struct Sums {
   double first = 0, second = 0;
 };
@@ -99,8 +99,8 @@ __device__ inline Sums sum_partials(const Sums* partial, int channel, int slices
   return {reduce_warp(sums.first, Plus()), reduce_warp(sums.second, Plus())};
 }
 
-/// first[c] and second[c] = the sums over the images and slices of channel c of partial[image][channel][slice], or +=
-/// these sums. `second` may be null.
+/// first[c] and second[c] = the sums of partial[image][c][slice] over images and slices, or += these sums with `adds`.
+/// `second` may be null.
 template <class T>
 void put_channel_sums(Stream, const Sums* partial, int images, int channels, int slices, T* first, T* second,
                       bool adds);

@@ -18,11 +18,11 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Multiprocessors of a large device, an H200. On every device, launchers split work into as many blocks as it needs.
-/// So the order of sums depends on the shape alone.
+/// Multiprocessors of a large device, an H200. On every device, launchers split work into as many blocks as an H200
+/// needs. So the order of sums depends on the shape alone.
 constexpr std::int64_t large_device = 132;
 
-/// The type T itself. With it a variable's name may follow the whole type of an array.
+/// The type T itself. It allows TypeIdentity<float[8]> x, where plain C++ needs float x[8].
 template <class T>
 using TypeIdentity = T;
 

@@ -13,7 +13,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 constexpr int pack_threads = 256;  // threads of a block
 
-/// Elements that one thread moves at once. A pack of halves has twice as many, and takes two accesses in float.
+/// Elements that one thread moves at once. A pack of halves has up to 8, and takes two accesses as float.
 template <class T, int width>
 struct alignas(sizeof(T) * width < 16 ? sizeof(T) * width : 16) Pack {
   T v[width];
@@ -86,7 +86,7 @@ inline unsigned blocks_for(std::int64_t count, int threads) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(divide_up(count, threads), 1, 1 << 30));
 }
 
-/// A thread for every pack. Packs of an image are along x, images along y.
+/// A grid with a thread for every pack. Packs of an image are along x, images along y.
 inline dim3 grid_of_packs(const Extent& extent, int width) {
   return dim3(blocks_for(extent.size / width, pack_threads), static_cast<unsigned>(std::min(extent.images, 65535)));
 }

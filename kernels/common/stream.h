@@ -67,8 +67,8 @@ struct View {
   }
 };
 
-/// An image as repeats x outer x cells x inner elements, the last ones adjacent. A kernel joins the cells of all
-/// repeats for each of outer x inner.
+/// An image as repeats x outer x cells x inner elements; inner elements are adjacent. For each outer and inner index, a
+/// kernel joins the cells of all repeats.
 struct CellsAlong {
   int repeats, outer, cells, inner;
 };
@@ -76,7 +76,7 @@ struct CellsAlong {
 /// Bytes of workspace for the sums over channels of `count` values (channel_sums.h).
 std::size_t channel_sums_bytes(int channels, std::int64_t count);
 
-/// The number of units that hold `count`, which is not negative.
+/// count / unit, rounded up. `count` is not negative.
 template <class Count, class Unit>
 LAMINA_HOST_DEVICE constexpr auto divide_up(Count count, Unit unit) {
   return (count + unit - 1) / unit;

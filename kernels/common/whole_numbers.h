@@ -7,7 +7,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 constexpr int ignored_label = -1, invalid_number = -2;
 
-/// The whole number from 0 to below `count` that an element holds, or invalid_number.
+/// The whole number from 0 to count - 1 that an element holds, or invalid_number.
 template <class T>
 __device__ int whole_number(T element, int count) {
   if (!(element >= 0 && element <= static_cast<T>(count))) return invalid_number;  // true for a NaN, too

@@ -37,7 +37,7 @@ struct PixelProduct {
   bool adds, relu;  ///< old contents of `out` are added, then the result is clamped at 0
   View<T> out;
   int rows, columns;            ///< rows and columns of a plane of pixels
-  int in_step_h, in_step_w;     ///< pixel (p,q) is at row p in_step_h of `in`; columns likewise
+  int in_step_h, in_step_w;     ///< pixel (p,q) is at row p in_step_h, column q in_step_w of `in`
   int out_step_h, out_step_w;   ///< the same for `out`
   int pixels, row_tiles;        ///< pixels of all images; tiles along m
   int ranges, steps_per_range;  ///< ranges of the sum

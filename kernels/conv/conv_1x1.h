@@ -7,13 +7,13 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 
 // Tiles, ranges and `partial` are as in conv_implicit_gemm.h. Only groups and strides of the geometry are
-// read. With a stride, pixels are those of y.
+// read. With a stride, "pixels" means the pixels of y.
 
 /// most pixels of a batch, and most weights and tiles of a group
 constexpr std::int64_t conv_1x1_most = conv_implicit_gemm_most;
 constexpr std::int64_t conv_1x1_most_groups = 65535;  ///< limit of the grid's y
 
-/// The number of tiles, of the smallest size, of a group's results: rows by pixels.
+/// The number of tiles of the smallest size in a group's results, which are rows by pixels.
 constexpr std::int64_t conv_1x1_blocks(std::int64_t rows, std::int64_t pixels) {
   return (rows + 63) / 64 * ((pixels + 63) / 64);
 }

@@ -20,7 +20,7 @@ namespace {
 
 template <class T>
 struct WeightProduct {
-  int groups, filters, channels;  ///< numbers of a group
+  int groups, filters, channels;  ///< number of groups; filters and channels of a group
   View<const T> x;
   Masked<T> dy;
   T* dw;  ///< result, or the partial sums

@@ -1,15 +1,15 @@
-// Convolution whose groups have one channel: y[n,k,p,q] = bias[k] + sum over r,s of w[k,r,s] x[n,c,h,w], c the channel
-// of filter k, h = p stride - pad + r and w likewise; dx and dw by the same sum, solved for the other factor.
+// Convolution whose groups have one channel: y[n,k,p,q] = bias[k] + sum over r,s of w[k,r,s] x[n,c,h,w], where c is the
+// channel of filter k, h = p stride - pad + r, w = q stride - pad + s; dx and dw are sums of the same products.
 //
 // Forward, and for dx with stride 1, a thread computes a strip: four results below one another. It walks down each
-// column of the window, reads each number once and adds it to all results that it meets, which are in registers.
-// Neighbouring threads have neighbouring columns and read the same rows through the L1 cache. dx with stride 2: a
-// thread computes one result, from the taps that reach it. dw: a block takes a filter and a slice of the pixels of dy
-// (channel_sums.h). A thread keeps one sum for each tap, the block adds them in double, and a second kernel adds the
+// column of the window, reads each number once and adds it, times weights, to the strip's results, which are in
+// registers. Neighbouring threads have neighbouring columns and read the same rows through the L1 cache. dx with stride
+// 2: a thread computes one result, from the taps that reach it. dw: a block takes a filter and a slice of the pixels of
+// dy (channel_sums.h). A thread keeps one sum for each tap, the block adds them in double, and a second kernel adds the
 // slices in order. The number of slices depends on the shape alone.
 //
-// Bytes: each tensor passes memory once. L1 reads per result of 3x3: 4.5 forward with stride 1, 6.75 with stride 2.
-// docs/algorithms/depthwise.md has the roofline.
+// Bytes: each tensor passes memory once. L1 reads per result with a 3x3 window: 4.5 forward with stride 1, 6.75 with
+// stride 2. docs/algorithms/depthwise.md has the roofline.
 
 #include "conv_depthwise.h"
 
@@ -32,7 +32,7 @@ struct Plane {
 template <int Extent, int Stride, bool Rotated, class T, class At>
 __device__ void add_strip(T (&sums)[strip], const T* w, const Plane& plane, int row, int column, const At& at) {
   [[maybe_unused]] constexpr int at_once =
-      Extent > 3 ? 1 : Extent;  // columns at once: the reads of more would take most of the registers
+      Extent > 3 ? 1 : Extent;  // columns that are read at once: more would take most of the registers
 #pragma unroll at_once
   for (int s = 0; s < Extent; ++s) {
     const int from = column + s;
@@ -56,7 +56,7 @@ __device__ void add_strip(T (&sums)[strip], const T* w, const Plane& plane, int 
   }
 }
 
-/// The strips of a tensor in place of its rows.
+/// The view of a tensor that has strips in place of rows.
 template <class T>
 __host__ __device__ View<T> strips_of(View<T> view) {
   view.h = (view.h + strip - 1) / strip;
@@ -161,7 +161,7 @@ __global__ void conv_depthwise_weights_kernel(ConvGeometry g, View<const T> x, M
   }
 }
 
-/// A thread for a weight.
+/// Adds the slices of dw, one thread for each weight.
 template <class T>
 __global__ void conv_depthwise_slices_kernel(const double* partial, int slices, View<T> dw, bool adds) {
   for_each_element(dw, [&](int, std::int64_t i) {

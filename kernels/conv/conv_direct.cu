@@ -1,9 +1,9 @@
-// Convolution by its definition: y[n,k,p,q] = bias[k] + sum over c,r,s of w[k,c,r,s] x[n,c,h,w], with
-// h = p stride - pad + r dilation and w likewise; dx and dw by the same sum, solved for the other factor.
+// Convolution by its definition: y[n,k,p,q] = bias[k] + sum over c,r,s of w[k,c,r,s] x[n,c,h,w], with h = p stride -
+// pad + r dilation and w = q stride - pad + s dilation; dx and dw are sums of the same kind.
 //
 // One thread computes one result. It gathers all terms from global memory, in order, in double. There is no tile, no
-// shared memory and no restriction on shapes. It is the most exact algorithm, and the others are compared with it.
-// Per multiply-add: two loads.
+// shared memory and no restriction on shapes. It is the most exact algorithm, and tests compare other algorithms with
+// it. Per multiply-add: two loads.
 
 #include "conv_direct.h"
 

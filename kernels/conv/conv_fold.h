@@ -20,8 +20,8 @@ struct FoldedNorm {
   }
 };
 
-/// A batch norm, and what it is folded into: filters of `weights` contiguous weights each, and a bias. A null bias is
-/// zero.
+/// A batch norm, and the convolution into which it is folded: filters of `weights` contiguous weights each, and a bias.
+/// A null bias is zero.
 template <class T>
 struct ConvFold {
   FoldedNorm<T> norm{};

@@ -5,9 +5,9 @@
 //
 //   TapPerStep      a step of the product is one tap (r,s) of bk channels. Its position, and whether the pixel has it,
 //                   is computed once per step. The taps of bk channels follow one another, so that what they read
-//                   stays in L1. For channels that are a multiple of bk.
+//                   stays in L1. Used if the number of channels is a multiple of bk.
 //   TapPerElement   k counts (channel, r, s) without gaps; the positions of its taps are computed once per block and
-//                   step, by bk threads, two steps ahead. For all other numbers of channels.
+//                   step, by bk threads, two steps ahead. Used for all other numbers of channels.
 
 #include "conv_tiles.h"
 #include "kernels/common/clamp_at_zero.h"
@@ -34,7 +34,7 @@ struct ProductPart {
   int splits, tiles_per_split;  ///< ranges of k, and their length in tiles
   int first_z;                  ///< first position along the grid's z
   View<T> out;
-  View<T> ranges;    ///< with several ranges: the results of the first; those of the others follow
+  View<T> ranges;    ///< with several ranges: results of range 0; those of ranges 1, 2, ... follow
   bool adds, packs;  ///< packs of widest<T> pixels are contiguous in `out` and aligned to 16 bytes
 };
 
@@ -43,7 +43,7 @@ struct GatherProduct : ProductPart<T> {
   int groups, results, depth;  ///< numbers of a group: results m, and channels to sum over
   View<const T> in, mask;      ///< `in` counts only where the mask, if there is one, is above 0
   const T* w;
-  std::int64_t w_group;     ///< elements from the filters of a group to those of the next
+  std::int64_t w_group;     ///< elements from one group's filters to the next group's
   int w_result, w_channel;  ///< elements from one result, or channel, to the next
   int w_row;                ///< taps of a row of the filter
   const T* bias;
@@ -54,7 +54,7 @@ struct GatherProduct : ProductPart<T> {
 /// tail.
 template <class T>
 struct GatherProducts {
-  static constexpr int most = 16;  ///< strides of 4 x 4
+  static constexpr int most = 16;  ///< products of a stride of 4 x 4
   GatherProduct<T> common;
   int count;
   ProductPart<T> parts[most];
@@ -134,8 +134,8 @@ __device__ Tap tap_of(const GatherProduct<T>& product, unsigned channel, unsigne
               static_cast<unsigned>(filter_row * product.w_row + filter_column)};
 }
 
-/// The elements that a thread loads. Of the second factor, it loads those of one pixel. Of the first factor, it loads
-/// those of result a_row and of every a_rows-th result from there.
+/// The elements that a thread loads. Of the second factor, it loads elements of one pixel. Of the first factor, it
+/// loads elements of result a_row and of every a_rows-th result after that.
 template <class T, class Tile>
 struct Share {
   static constexpr int nowhere = -(1 << 30);
@@ -177,7 +177,7 @@ struct Share {
 
 template <class T, class Tile, bool masked>
 struct TapPerStep {
-  /// The taps of a step's first channel. `in` and `w` are the distances to those of the next step.
+  /// The taps of a step's first channel. `in` and `w` are the distances to the next step's first tap.
   using Shared = Tap[2];
 
   const GatherProduct<T>& product;

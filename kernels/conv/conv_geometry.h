@@ -31,7 +31,7 @@ struct Masked {
   }
 };
 
-/// Sizes of workspace, for launchers that take none.
+/// Workspace sizes of launchers that need no workspace.
 struct ConvWithoutWorkspace {
   template <class... Sizes>
   static constexpr std::size_t forward_bytes(const Sizes&...) {

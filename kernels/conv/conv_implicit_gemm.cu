@@ -3,18 +3,18 @@
 //   result[m, pixel] = sum over k = (channel, r, s) of filter[m, k] * in[channel, row(pixel, r), column(pixel, s)]
 //
 // Forward: m is a filter, row = p stride - pad + r dilation. Data gradient: m is a channel of x, in is dy, and a tap
-// counts only if dy has a row and a column for it. For a pixel (h, w) these are the r with
-// (h + pad - r dilation) mod stride = 0. All pixels with the same h mod stride and w mod stride share them and form a
-// separate product, in which a row of dy is again a linear function of pixel and tap. One launch computes up to 16 of
-// these products, those with most taps first.
+// counts only if dy has a row and a column for it. For a pixel (h, w) these taps have the r with (h + pad - r dilation)
+// mod stride = 0. All pixels with the same h mod stride and w mod stride share these taps and form a separate product,
+// in which a row of dy is again a linear function of pixel and tap. One launch computes up to 16 of these products,
+// first the products with most taps.
 //
 // If there are too few results for a device, the sum over k is split into ranges, one for each block. Their sums
 // go to `partial` and are added in order by a second kernel.
 //
 // A block computes bm results m by bn pixels (gemm_tile.h). A thread keeps to one pixel while it loads elements of the
 // second factor, so the pixel's position is computed once. The position of a tap is computed once per block and
-// tile, by bk threads, two tiles ahead. Pixels are neighbours along a row; with stride 1 so are a warp's loads.
-// Per block and tile: (bm + bn) bk elements from global memory for bm bn bk multiply-adds.
+// tile, by bk threads, two tiles ahead. Pixels are neighbours along a row; with stride 1 a warp's loads are neighbours,
+// too. Per block and tile: (bm + bn) bk elements from global memory for bm bn bk multiply-adds.
 
 #include "conv_implicit_gemm.h"
 
@@ -64,7 +64,7 @@ __global__ __launch_bounds__(Tile::threads,
   const auto& product = product_of(products, part);
   const int z = static_cast<int>(blockIdx.z) - product.first_z, group = z / product.splits, split = z % product.splits;
   if constexpr (!is_one<T, Products>) {
-    if (first_pixel >= product.pixels) return;  // another part has more pixels
+    if (first_pixel >= product.pixels) return;  // the grid covers the part with most pixels
     if (threadIdx.x == 0) shared_part = part;
   }
   const int k_count = product.depth * product.rows.taps * product.columns.taps;
@@ -120,7 +120,7 @@ constexpr ConvTileCost gather_costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 
                                           {ConvTile::tile_64x128, 64, 128, 8, 656, 720, 3},
                                           {ConvTile::tile_64x64, 64, 64, 16, 705, 560, 4}};
 
-/// The same costs for results that are written singly, between those of other classes.
+/// The same costs for results that are written singly, between the results of other classes.
 constexpr ConvTileCost strided_costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 1258, 3200, 2},
                                            {ConvTile::tile_64x128, 64, 128, 8, 656, 1660, 3},
                                            {ConvTile::tile_64x64, 64, 64, 16, 705, 1045, 4}};
@@ -167,7 +167,7 @@ void with_tile_loader(const GatherProduct<T>& product, ConvTile tile, Body body)
   });
 }
 
-/// Calls body(products) with the first `count` parts of a product, as the parameter of a kernel for one or several.
+/// Calls body(products) with the first `count` parts of a product, as the parameter of a kernel for one part or more.
 template <class T, class Body>
 void with_products(const GatherProduct<T>& product, const std::vector<ProductPart<T>>& parts, std::size_t count,
                    Body body) {
@@ -207,7 +207,7 @@ ConvTile split(const GatherProduct<T>& product, std::vector<ProductPart<T>>& par
   return cut.tile;
 }
 
-/// The sum of the ranges, if the launch is one product.
+/// The ranges to add, if the launch is one product.
 template <class T>
 ConvRanges<T> ranges_of_one(const GatherProduct<T>& product, const ProductPart<T>& part) {
   ConvRanges<T> ranges;
@@ -305,7 +305,7 @@ template <class T>
 std::size_t ConvImplicitGemm::backward_data_bytes(const ConvGeometry& g, const View<const T>& dy, const View<T>& dx,
                                                   int splits) {
   std::size_t most = 0;
-  // Classes without taps need no ranges, but their presence decides how the others are grouped into launches.
+  // Classes without taps need no ranges, but their presence decides how the other classes are grouped into launches.
   for (const bool adds : {false, true})
     for_each_launch(g, dx, adds, splits, [&](const std::vector<ProductPart<T>>& parts) {
       most = std::max(most, range_bytes(data_product(g, dy, dx), parts, splits));

@@ -3,8 +3,8 @@
 //   dw[m, (c,r,s)] = sum over pixels (n,p,q) of dy[n,m,p,q] * x[n, c, p stride - pad + r dilation, q likewise]
 //
 // A block computes bm filters m by bn weights (c,r,s) (gemm_tile.h). A thread keeps to one pixel of each tile while it
-// loads elements of both factors. Positions are in shared memory: those of a tile's pixels are computed once per block,
-// two tiles ahead, those of the block's weights once per block. Neighbouring threads load neighbouring pixels.
+// loads elements of both factors. Positions are in shared memory: the positions of a tile's pixels are computed two
+// tiles ahead, those of the block's weights once. Neighbouring threads load neighbouring pixels.
 //
 // Filters by weights give few blocks, and there are many pixels. So the pixels are split into ranges, one per block.
 // The sums go to `partial` and are added in order by a second kernel (conv_ranges.h).
@@ -22,7 +22,7 @@ constexpr int pixels_per_tile = 16;
 template <class T>
 struct WeightsProduct {
   ConvGeometry g;
-  int filters, channels, weights;  ///< numbers of a group; `weights` of one filter
+  int filters, channels, weights;  ///< filters and channels of a group; weights of a filter
   View<const T> x;
   Masked<T> dy;
   T* dw;  ///< result, or the partial sums
@@ -32,7 +32,7 @@ struct WeightsProduct {
   FastDivide by_columns, by_rows, by_taps, by_row_taps;
 };
 
-/// The position in x of a weight's factor, relative to that of a pixel.
+/// The position in x of a weight's factor, relative to the pixel's position.
 struct alignas(16) WeightPlace {
   int offset, row, column;
 };
@@ -81,7 +81,7 @@ __global__ __launch_bounds__(Tile::threads,
   LAMINA_SHARED(typename Tile::Shared, shared);
   LAMINA_SHARED(WeightPlace[Tile::bn], weights);
   LAMINA_SHARED(PixelPlace[2][Tile::bk], pixels);  // positions of a tile's pixels; dy, mask and x are the distances to
-                                                   // those of the next tile
+                                                   // the next tile's positions
   const int group = static_cast<int>(blockIdx.z) / product.splits,
             split = static_cast<int>(blockIdx.z) % product.splits;
   const int first_filter = static_cast<int>(blockIdx.y) * Tile::bm,

@@ -1,5 +1,5 @@
-// Adds the sums of all ranges in order. One thread has a pack of results, if they are contiguous in every range and in
-// the output, or one result. Per result: one read for each range, one write.
+// Adds the sums of all ranges in order. One thread adds a pack of results if they are contiguous in every range and in
+// the output, else one result. Per result: one read for each range, one write.
 
 #include "conv_ranges.h"
 

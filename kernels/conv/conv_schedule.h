@@ -35,7 +35,7 @@ struct ConvPart {
   std::int64_t columns, depth;
 };
 
-/// Number of ranges of a part. They are about as long as those of the deepest part, which has `ranges` of them.
+/// Number of ranges of a part. They are about as long as the `ranges` ranges of the deepest part.
 inline int ranges_of(std::int64_t depth, std::int64_t deepest, int ranges) {
   return static_cast<int>(
       std::max<std::int64_t>(1, (depth * ranges + deepest - 1) / std::max<std::int64_t>(deepest, 1)));
@@ -84,7 +84,7 @@ class ConvRounds {
 /// Cycles until the busiest multiprocessor of a large device is done.
 inline std::int64_t cycles_of(const ConvSize& size, const ConvPart* parts, int count, const ConvTileCost& cost,
                               int ranges) {
-  // of the kernel that adds ranges: cycles of its launch; lanes and bytes of a multiprocessor per cycle
+  // the kernel that adds ranges: cycles of its launch; lanes and bytes per cycle of a multiprocessor
   constexpr std::int64_t launch = 2000, lanes = 128, bytes = 22;
   ConvRounds rounds(cost);
   std::int64_t before = 0, adding = ranges > 1 ? launch : 0;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int bk = 8;
 
-/// The position of element `i` of those that a thread loads of a tile with `extent` elements along its free axis.
+/// The position of element `i` that a thread loads, in a tile with `extent` elements along its free axis.
 template <bool along_k, int extent, int threads>
 struct TileLoader {
   __device__ static int free(int i) {
@@ -50,8 +50,8 @@ __global__ __launch_bounds__(Tile::threads, gemm_blocks_at_once<Tile>) void gemm
   const int first_m = static_cast<int>(blockIdx.x) * Tile::bm, first_n = static_cast<int>(blockIdx.y) * Tile::bn;
   const int split = static_cast<int>(blockIdx.z), tiles = divide_up(p.k, bk), first = split * tiles_per_split;
 
-  // The tile has a path without checks, and a branch to it. Then the compiler keeps the smaller tiles' loads before the
-  // multiplications. For the largest tile it does so without the branch, and there are no registers for two paths.
+  // Smaller tiles have a path without checks behind a branch: with the branch, the compiler keeps their loads before
+  // the multiplications. For the largest tile it does so anyway, and there are no registers for two paths.
   const bool whole = Tile::tm * Tile::tn < 64 && first_m + Tile::bm <= p.m && first_n + Tile::bn <= p.n;
   T sums[Tile::tm][Tile::tn] = {};
   Tile::run(

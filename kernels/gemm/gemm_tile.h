@@ -33,7 +33,7 @@ struct GemmTile {
     T a[2][bk * a_pitch], b[2][bk * b_pitch];
   };
 
-  /// The row, or column, of the tile that is number `i` of a thread.
+  /// The row (or column) of the tile that is row number `i` of the thread.
   __device__ static int row(int i) {
     return i / width * (bm / (tm / width)) + static_cast<int>(threadIdx.x) / threads_n * width + i % width;
   }

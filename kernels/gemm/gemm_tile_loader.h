@@ -1,9 +1,9 @@
 #pragma once
-// Which elements of a tile of a factor a thread loads from global to shared memory (gemm_tile.h).
+// The elements of a factor's tile that a thread loads from global to shared memory (gemm_tile.h).
 //
 // A factor is dense along one axis: k, the axis of the sum, or its free axis. A thread loads packs of
 // `width` neighbours on the dense axis; neighbouring threads load neighbouring packs. It keeps to one position on the
-// dense axis and takes every `rows`-th of the other.
+// dense axis and takes every `rows`-th position on the other axis.
 
 #include "kernels/common/packs.h"
 

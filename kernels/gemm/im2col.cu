@@ -12,7 +12,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// The divisions that split a pixel's index over all channels: by the pixels of a channel, and by those of a row.
+/// The divisions that split a pixel's index over all channels: by the pixels of a channel, and by the pixels of a row.
 struct ColumnDivisors {
   FastDivide plane, width;
 };

@@ -1,5 +1,5 @@
 // Fibers: entered by ucontext, then switched by the compiler's own jumps, a few instructions each. AddressSanitizer is
-// told of each switch, and the jumps are hidden from it: it would treat each as the end of all frames on the stack.
+// told of each switch, and the jumps are hidden from it: it would treat a jump as the end of all frames on the stack.
 
 #include "fiber.h"
 

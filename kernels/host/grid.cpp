@@ -212,8 +212,8 @@ int Machine::sync_block(const char* file, int line, int value) {
   return self.value;
 }
 
-/// Whether every lane of the mask of `last` waits at the same primitive. The next lane is looked at first, because it
-/// is the likeliest to be missing.
+/// Whether every lane of the mask of `last` waits at the same primitive. It looks at the next lane first, which is most
+/// likely to be missing.
 bool Machine::complete(unsigned warp, const Thread& last) const {
   for (unsigned step = 1; step < warp_lanes; ++step) {
     const auto lane = static_cast<unsigned>(number(last) + step) % warp_lanes;

@@ -1,7 +1,7 @@
 // Copy: to = from, or to += from, between tensors of one shape and any pitches. Halves may be copied to float and back.
 // Fill: to = value.
 //
-// A thread moves one pack of 16 bytes; between halves and float it moves the elements of 16 bytes of halves. Images are
+// A thread moves one pack of 16 bytes; between halves and float it moves 8 elements, 16 bytes of halves. Images are
 // along the grid's y; dense tensors count as one long image.
 // Per element: one write; a copy has one read, and one more if it adds.
 

@@ -1,8 +1,8 @@
-// Pad: y is x inside a border; the border is a constant or shows cells of x. Reorder, and parts of images: an element
-// of y is an element of x. A thread has the place of one of the two, and finds the other by a division for each axis.
-// In all ops and their gradients, one thread writes one element, except if two axes of f32 change places: that is a
-// transpose. Per element written: at most one read, and one more if it adds. In the gradient of a border that shows
-// cells, there is one read for each border cell that shows the element.
+// Pad: y is x inside a border; the border is a constant or copies cells of x. Reorder, and parts of images: an element
+// of y is an element of x. A thread has the place of one element, and finds the other's place by a division for each
+// axis. In all ops and their gradients, one thread writes one element, except if two axes of f32 change places: that is
+// a transpose. Per element written: at most one read, and one more if it adds. In the gradient of a border that copies
+// cells, there is one read for each border cell that copies the element.
 
 #include "moves.h"
 
@@ -12,8 +12,8 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// The cell that the border shows `position` cells from the first one, along an axis of the image. It is outside the
-/// image only for a constant border.
+/// The cell of the image that a border cell copies, along one axis. `position` counts from the image's first cell. The
+/// result is outside the image only for a constant border.
 __device__ inline int shown(BorderOf of, int position, int extent) {
   if (position >= 0 && position < extent) return position;
   if (of == BorderOf::edge) return position < 0 ? 0 : extent - 1;
@@ -32,7 +32,7 @@ __global__ void pad_forward_kernel(View<const T> x, Border border, T value, View
   });
 }
 
-/// Calls visit(row or column of y) for those that show a cell, in ascending order.
+/// Calls visit(row or column of y) for each row or column that copies a cell, in ascending order.
 template <class Visit>
 __device__ void for_each_showing(BorderOf of, int cell, int before, int extent, int padded, Visit visit) {
   if (of != BorderOf::value)
@@ -57,7 +57,7 @@ __global__ void pad_backward_kernel(View<const T> dy, Border border, View<T> dx,
   });
 }
 
-/// An axis of the side that is copied whole: its extent, and its stride on the other side.
+/// An axis of the tensor that is copied whole: its extent, and its stride in the other tensor.
 struct Step {
   FastDivide extent;
   unsigned apart = 0;

@@ -28,7 +28,7 @@ struct Border {
 template <class T>
 void pad_forward(Stream, View<const T> x, Border, T value, View<T> y);
 
-/// dx = dy inside the border plus the dy of the border cells that show it; or dx += with `adds`.
+/// dx = dy inside the border plus the dy of the border cells that copy it; or dx += with `adds`.
 template <class T>
 void pad_backward(Stream, View<const T> dy, Border, View<T> dx, bool adds);
 
@@ -40,8 +40,8 @@ struct ReorderAxes {
   int count = 0;
 };
 
-/// to = from in another order, or to += with `adds`: all elements of `to`, or with `spreads` all of `from`. The other
-/// tensor may have more elements, and its view begins at the first one that is used.
+/// to = from in another order, or to += with `adds`. It writes all elements of `to` or, with `spreads`, reads all of
+/// `from`. The other tensor may have more elements; its view begins at the first element that is used.
 template <class T>
 void reorder(Stream, View<const T> from, const ReorderAxes&, View<T> to, bool adds, bool spreads = false);
 

@@ -8,8 +8,8 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Values per channel that the passes share: y = (x - centre) * factor + shift. The statistics are those of the batch
-/// or, in inference, the running ones. `centre` is the mean, in the type that kernels compute in.
+/// Values per channel that the passes share: y = (x - centre) * factor + shift. They come from the batch or, in
+/// inference, from the running statistics. `centre` is the mean, in the type that kernels compute in.
 template <class T>
 struct NormChannel {
   double mean, inverse_deviation;
@@ -26,13 +26,13 @@ struct NormNumbers {
   double epsilon, momentum;
 };
 
-/// Bytes that batch_norm_backward needs for channels of `count` values. group_norm_backward needs those for images
-/// times channels, with the pixels of a plane as `count`. batch_norm_statistics needs channel_sums_bytes().
+/// Bytes that batch_norm_backward needs for channels of `count` values. group_norm_backward needs
+/// batch_norm_backward_bytes(images * channels, pixels of a plane). batch_norm_statistics needs channel_sums_bytes().
 template <class T>
 std::size_t batch_norm_backward_bytes(int channels, std::int64_t count);
 
-/// Training: computes `channels` from the batch, and updates the running statistics. The running variance is updated by
-/// the unbiased variance of the batch.
+/// Training: computes `channels` from the batch, and updates the running statistics. The update of the running variance
+/// uses the unbiased variance of the batch.
 template <class T>
 void batch_norm_statistics(Stream, View<const T> x, const NormNumbers<T>&, NormChannel<T>* channels, void* workspace);
 

@@ -5,8 +5,8 @@
 //
 // Three launches, as in forward: a block for a slice of a channel adds up dz and dz (x - mean) in double; a warp for a
 // channel computes dscale, dshift and the coefficients of dx; a thread for a pack of 16 bytes writes dx and dother.
-// A group norm takes the same launches by channels of images, without a mask, and one more for dscale and dshift; the
-// second adds up the channels of a group.
+// A group norm takes the same launches by channels of images, without a mask, and one more for dscale and dshift. Its
+// second launch adds up the channels of a group.
 // Per element: two reads of x and of dy (and of y, if it gives the mask), one write of each gradient.
 
 #include <cmath>
@@ -128,8 +128,8 @@ __global__ void batch_norm_gradient_kernel(Extent extent, AnyFunction<Computed<T
   });
 }
 
-/// The sums of each channel of all images, or of each image: `images` are summed together. `members` channels have one
-/// mean.
+/// The sums of each channel over all images, or over each image: `images` images are summed together. `members`
+/// channels have one mean.
 template <class T, NormMask mask>
 void launch_sums(Stream stream, const PointwiseFunction& function, View<const T> x, View<const T> y, View<const T> dy,
                  int images, const NormChannel<T>* channels, int members, Sums* partial) {
@@ -150,7 +150,7 @@ void launch_gradients(Stream stream, const PointwiseFunction& function, View<con
                       View<const T> dy, Images<const Slopes<T>> slopes, const NormGradients<T>& gradients) {
   const auto on_dy = [&](const View<T>& view) { return view.data == dy.data && view.pitch == dy.pitch; };
   View<T> dother = gradients.dother;
-  if (mask == NormMask::none && !gradients.adds_dother && on_dy(dother)) dother.data = nullptr;  // dy is there already
+  if (mask == NormMask::none && !gradients.adds_dother && on_dy(dother)) dother.data = nullptr;  // it is dy
   if (gradients.dx.data == nullptr && dother.data == nullptr) return;
   if (mask != NormMask::from_y) y.data = nullptr;
   packing_of<T>(false, dy, x, y, gradients.dx, dother).launch_by(stream, [&](auto width, auto start) {

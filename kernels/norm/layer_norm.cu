@@ -4,8 +4,8 @@
 //
 // Maps: a block takes 32 pixels in a row, also of several images, and 8 threads share the channels of a pixel. Vectors:
 // a warp takes an image, and its lanes share the channels. Sums are of differences from the first channel, in double.
-// Per element: two reads of x, one of them from a cache, and one write; backward two reads of x and dy each. The
-// gradients of scale and shift: a block for a slice of a channel (channel_sums.h), which reads x and dy once.
+// Per element: two reads of x, one of them from a cache, and one write; backward two reads of x and dy each. For the
+// gradients of scale and shift, a block sums a slice of a channel (channel_sums.h), and reads x and dy once.
 
 #include "layer_norm.h"
 

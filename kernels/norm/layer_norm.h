@@ -14,8 +14,8 @@ struct PixelStatistics {
   Computed<T> mean, inverse_deviation;
 };
 
-/// Scale and shift have a number for each channel; null ones are 1 and 0. Writes the statistics of every pixel, image
-/// by image, to `saved`, unless that is null. y may alias x.
+/// Scale and shift have a number for each channel; a null scale is 1, a null shift 0. Writes the statistics of every
+/// pixel, image by image, to `saved`, unless that is null. y may alias x.
 template <class T>
 void layer_norm_forward(Stream, View<const T> x, const Computed<T>* scale, const Computed<T>* shift, double epsilon,
                         PixelStatistics<T>* saved, View<T> y);

@@ -46,7 +46,7 @@ __device__ T negative_power(T scale, T beta) {
   return std::pow(scale, -beta);
 }
 
-/// One pixel's channels; those out of range are 0.
+/// One pixel's channels; channels out of range are 0.
 template <class Stored>
 struct Column {
   const Stored* data;
@@ -58,8 +58,8 @@ struct Column {
   }
 };
 
-/// The scale of channel c. It keeps the window's squares in registers, so calls come for consecutive channels. With a
-/// `size` of 0 it is for any window, keeps no squares, and takes channels in any order.
+/// The scale of channel c. It keeps the window's squares in registers, so it must be called for consecutive channels.
+/// With a `size` of 0 it takes any window, keeps no squares, and may be called for channels in any order.
 template <class Stored, int size>
 class Scale {
   using T = Computed<Stored>;

@@ -3,7 +3,7 @@
 //
 // Forward, a thread computes one output: it reads its window row by row; neighbours share cells through the L1 cache.
 // Backward, a thread computes one pixel: it reads the maximum's position in every window that contains it, and adds the
-// dy of those that point at it, in order of rows, then columns. Images are along the grid's y.
+// dy of the windows whose position is this pixel, in order of rows, then columns. Images are along the grid's y.
 // Per output: its share of x once, one write of y and one of a position (1 byte); backward one read of dy and of a
 // position and one write per pixel of dx.
 
@@ -63,7 +63,7 @@ __global__ void max_pool_backward_kernel(Rows rows, Columns columns, View<const 
   });
 }
 
-/// Whether there are kernels for the usual window sizes. They are small, and have no places of 4 bytes.
+/// Whether there are kernels for the usual window sizes, which are small and so have places of 1 byte.
 template <class Place>
 constexpr bool fixed_windows = std::is_same_v<Place, std::uint8_t>;
 

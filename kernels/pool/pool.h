@@ -6,7 +6,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 
 /// Writes y and, unless `places` is null, the position of each maximum in its window, dense: row * S + column, the
-/// first of equal ones in that order. A NaN counts as the maximum. Place is std::uint8_t for windows of up to 256
+/// first of equal maxima in that order. A NaN counts as the maximum. Place is std::uint8_t for windows of up to 256
 /// cells, else std::int32_t.
 template <class T, class Place>
 void max_pool_forward(Stream, const Windows&, View<const T> x, View<T> y, Place* places);

@@ -71,7 +71,7 @@ __global__ __launch_bounds__(most_threads) void lstm_forward_persistent_kernel(R
   T* const activated = h + images * pitch;  // images x gates
   const int first = static_cast<int>(blockIdx.x) * images;
   const bool has_gate = thread < gates;
-  const int j = has_gate ? thread : 0;  // threads without a gate compute in vain
+  const int j = has_gate ? thread : 0;  // threads without a gate compute gate 0, unused
   T weight[kept<T, images>];
 #pragma unroll
   for (int k = 0; k < kept<T, images>; ++k) weight[k] = k < hidden ? p.turned[std::int64_t{k} * gates + j] : T(0);
@@ -85,7 +85,7 @@ __global__ __launch_bounds__(most_threads) void lstm_forward_persistent_kernel(R
     T given[images], sums[images];
 #pragma unroll
     for (int b = 0; b < images; ++b) {
-      // Only this thread, which writes the gate below, reads it.
+      // Only this thread reads the gate, and it writes the gate below.
       given[b] = has_gate ? p.gates[e.row(min(first + b, e.images - 1), step) * gates + j] : T(0);
       sums[b] = 0;
     }

@@ -1,8 +1,8 @@
 #pragma once
-// The passes of a recurrent op between its products over all steps.
+// The kernels of a recurrent op, except for its products over all steps.
 //
 // Steps are counted in the order of computation. A row is one image at one step; row (n, s) is n * steps + s. The gates
-// of a row are in the order i, f, g, o or r, z, n, m. weight_ih has rows for the first `matrices()` of them.
+// of a row are in the order i, f, g, o or r, z, n, m. weight_ih has rows for the first `matrices()` gates.
 
 #include "kernels/common/stream.h"
 
@@ -50,7 +50,7 @@ template <class T>
 struct RecurrentForwardProblem {
   RecurrentExtent extent;
   const T* w = nullptr;       ///< recurrent weights, matrices() hidden x hidden
-  const T* turned = nullptr;  ///< the same transposed, hidden x 4 hidden; read by lstm_forward_persistent
+  const T* turned = nullptr;  ///< `w` transposed, hidden x 4 hidden; read by lstm_forward_persistent
   const T* bias = nullptr;
   T* gates = nullptr;  ///< rows x 4 hidden: products of x on entry, activated on exit; m has no activation
   T* cells = nullptr;  ///< rows x hidden

@@ -1,7 +1,7 @@
 // A recurrent op's tensors as rows and back, and its input product where x is ids.
 //
-// To rows and back: transposes. Ids: a thread writes one gate of one row, or one element of a one-hot row. Their
-// gradient: a block has one id and 128 gates, and walks all rows; the sum has the order of the rows.
+// To rows and back: transposes. Ids: a thread writes one gate of one row, or one element of a one-hot row. dw for ids:
+// a block has one id and 128 gates, and walks all rows; the sum has the order of the rows.
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,7 @@ Matrices<T> channels_of(const View<T>& x) {
   return {x.data, x.n, x.c, x.h, x.h, x.pitch};
 }
 
-/// Their rows, as matrices of steps x channels.
+/// The rows of x, as matrices of steps x channels.
 template <class Row, class T>
 Matrices<Row> rows_of(Row* rows, RowOrder order, const View<T>& x) {
   const std::int64_t row = x.c, pitch = order.steps_first ? x.n * row : row;

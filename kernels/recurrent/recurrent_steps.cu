@@ -1,8 +1,8 @@
 // One step of a recurrent op per launch, for any number of hidden values: the product and the cell in one kernel.
 //
-// A block has 32 hidden values (a lane each) of 8 images (2 for each of 4 warps). Forward a thread sums the gates of
-// its 2 images over tiles of 16 of h, backward 2 gradients of h over tiles of 16 gates. h, forward, and the gradient of
-// the cell, backward, go from launch to launch in `state`.
+// A block has 32 hidden values (a lane each) of 8 images (2 for each of 4 warps). Forward, a thread sums the gates of
+// its 2 images over tiles of 16 elements of h. Backward, it sums 2 gradients of h over tiles of 16 gates. `state`
+// carries h (forward) or the cell's gradient (backward) to the next launch.
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ namespace {
 constexpr int units = lanes, warps = 4, step_threads = units * warps, own_images = 2, images = warps * own_images,
               depth = 16;
 
-/// vectors[b][k] = from[(first image + b) * pitch + k0 + k], or 0 outside. From `gap_at` on, numbers are `gap` further.
+/// vectors[b][k] = from[(first image + b) * pitch + k0 + k], or 0 outside. From k = gap_at on, it reads `gap` further.
 template <class T>
 __device__ void bring_vectors(const T* from, std::int64_t pitch, int first, int count, int k0, int length, int gap_at,
                               int gap, T (&vectors)[images][depth]) {

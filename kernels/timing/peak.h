@@ -10,7 +10,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 constexpr int peak_threads = 256;  ///< threads of a block
 constexpr int peak_chains = 8;     ///< independent chains of a thread
 constexpr int peak_steps = 32;     ///< steps of each chain in a round, which is the unrolled body of the loop
-/// Blocks for each multiprocessor. They are whole waves on multiprocessors that hold 2048, 1536 or 1024 threads.
+/// Blocks for each multiprocessor. 24 make whole waves on multiprocessors that hold 2048, 1536 or 1024 threads.
 constexpr int peak_blocks = 24;
 
 /// The start value of chain `chain` of thread `thread` of the grid; exact.

@@ -18,8 +18,8 @@ template <class T>
 std::int64_t winograd_4x4_filter_count(const WinogradFilters&);
 
 /// Writes the transformed filters to `to`, aligned to 16 bytes, for the launcher below. w in memory: per group,
-/// outputs x inputs x 3 x 3, or inputs x outputs x 3 x 3 if transposed.
-/// `norm` is folded into them if it has a scale and they are not transposed. The bias is then that of conv_fold().
+/// outputs x inputs x 3 x 3, or inputs x outputs x 3 x 3 if transposed. `norm` is folded into the filters if it has a
+/// scale and they are not transposed. The bias then comes from conv_fold().
 template <class T>
 void winograd_4x4_filters(Stream, const WinogradFilters&, const T* w, T* to, const FoldedNorm<T>& norm = {});
 
@@ -40,8 +40,8 @@ struct WinogradConv {
 template <class T>
 void winograd_4x4(Stream, const WinogradConv<T>&);
 
-/// Cycles of a large device in f32, as the model of docs/algorithms/winograd_4x4.md predicts: of the convolution whose
-/// y is images x h x w, and of the filters' transform before it.
+/// Cycles on a large device in f32, by the model of docs/algorithms/winograd_4x4.md: for the convolution whose y is
+/// images x h x w, and for the filters' transform before it.
 std::int64_t winograd_4x4_cycles(const WinogradFilters&, int images, int h, int w);
 std::int64_t winograd_4x4_filter_cycles(const WinogradFilters&);
 

@@ -195,7 +195,7 @@ __device__ void put_columns(const T (&d)[winograd_patch], T (&y)[winograd_tile],
   }
 }
 
-/// Transforms a row of a patch and one of a tile whose columns are transformed.
+/// Transforms a row of a patch and a row of a tile, whose columns are transformed already.
 template <class T>
 __device__ void put_rows(const Buffers<T>& from, const Buffers<T>& to) {
   const int item = static_cast<int>(threadIdx.x);

@@ -23,8 +23,8 @@ struct WinogradBlock {
 template <class T>
 using WinogradSums = T[WinogradBlock<T>::warp_positions][2 * WinogradBlock<T>::width][WinogradBlock<T>::width];
 
-/// The position of a thread in its warp's rows x columns. Lanes 0 and 1 share rows, lanes 0 and 2 share columns, so
-/// eight lanes' packs of either come from few addresses.
+/// The position of a thread in its warp's rows x columns. Lanes 0 and 1 share rows, lanes 0 and 2 share columns, so the
+/// packs of eight lanes come from few addresses.
 struct WinogradLane {
   int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   int row, column;
@@ -39,7 +39,7 @@ __device__ void winograd_multiply(const WinogradLane& place, const T* a, const T
   constexpr int width = Block::width;
   a += place.warp * Block::warp_positions * Block::rows + place.row * width;
   b += place.warp * Block::warp_positions * Block::columns + place.column * width;
-#pragma unroll 1  // there are no registers to unroll
+#pragma unroll 1  // no registers are left to unroll
   for (int i = 0; i < depth; ++i) {
 #pragma unroll
     for (int p = 0; p < Block::warp_positions; ++p) {

@@ -148,7 +148,7 @@ class Mpi final : public Communicator {
     thread_.join();
   }
 
-  // ---- What follows runs in the thread. ----
+  // ---- The functions below run in the thread. ----
 
   void serve() {
     open();
@@ -230,7 +230,7 @@ class Mpi final : public Communicator {
   std::mutex mutex_;
   std::condition_variable called_, changed_;
   std::list<Job> jobs_;
-  std::vector<AllReduceTimes> sums_;  // sums that ended since the first start after a finish()
+  std::vector<AllReduceTimes> sums_;  // sums that have ended; the first start after a finish() clears them
   std::string error_;
   Ending ending_ = Ending::none;
   int status_ = 0;

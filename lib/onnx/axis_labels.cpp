@@ -18,7 +18,7 @@ AxisLabels Importer::labels_of(std::string_view value, std::size_t rank, int dep
         AxisLabels labels = labels_for_operand(node, static_cast<std::size_t>(operand), rank, depth);
         if (!labels.empty()) return labels;
       } catch (const FileError&) {
-        // Importing the node reports it if the node is invalid, and not only of another rank.
+        // If the node is invalid, and not only of another rank, its import throws.
       }
       if (depth > 0) break;  // one path through the graph is followed, not all
     }
@@ -28,7 +28,7 @@ AxisLabels Importer::labels_of(std::string_view value, std::size_t rank, int dep
 
 namespace {
 
-/// Labels with `channels` axes from `axis` on as channels: axes before them are images, axes behind them pixels.
+/// Labels with `channels` axes of channels from `axis` on. Axes before them are images, axes after them are pixels.
 AxisLabels labels_around(std::size_t axis, std::size_t channels, std::size_t rank) {
   AxisLabels labels = std::string(axis, 'n') + std::string(channels, 'c');
   const std::size_t rest = rank - labels.size();
@@ -38,7 +38,7 @@ AxisLabels labels_around(std::size_t axis, std::size_t channels, std::size_t ran
 
 }  // namespace
 
-/// The labels that this reader needs. Empty: it takes any.
+/// The labels that this reader needs. Empty: it takes any labels.
 AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t operand, std::size_t rank, int depth) {
   const Attributes attributes(node, name_);
   const std::string_view op = node.op_type;
@@ -82,7 +82,7 @@ AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t ope
     return labels;
   }
   if (is_any_of(op, "Add Sub Mul Div PRelu") && node.inputs.size() == 2) {
-    // The axes along which a constant has several numbers become channels. The second axis alone is so anyway.
+    // The axes along which a constant has several numbers become channels. For the second axis, usual labels do.
     const Constant* other = constant_of(node.inputs[1 - operand % 2]);
     const Extents its = other == nullptr ? Extents{} : aligned(attributes, opset_, other->extents, rank);
     std::vector<std::size_t> numbered;

@@ -1,4 +1,4 @@
-// A batch that the file writes as a number, in the shape of a Reshape, where the options give another batch.
+// Replaces the file's batch, which is a number in the shape of a Reshape, by the batch of the options.
 
 #include "node_context.h"
 

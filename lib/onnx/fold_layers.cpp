@@ -12,7 +12,7 @@ namespace lamina::onnx {
 namespace {
 
 /// A number in another type. To a floating point type, it is rounded to nearest. To an integer type, an integer keeps
-/// its low bits; a floating point number is truncated, then limited to the range of the type, as ONNX leaves open.
+/// its low bits; a floating point number is truncated, then limited to the range of the type (ONNX leaves it open).
 double number_as(double value, ElementType from, ElementType to) {
   if (to == ElementType::f64) return value;
   if (to == ElementType::f32) return static_cast<float>(value);
@@ -51,7 +51,7 @@ Constant fold_batch_norm(const NodeContext& node) {
     };
     const double mean = by_batch ? average([](double a) { return a; }) : node.constant(3).at(c);
     const auto square = [&](double a) { return (a - mean) * (a - mean); };
-    const double variance = by_batch ? average(square) : node.constant(4).at(c);  // the biased one of a batch
+    const double variance = by_batch ? average(square) : node.constant(4).at(c);  // the biased variance of a batch
     for_each([&](std::int64_t i) {
       y.values[static_cast<std::size_t>(i)] =
           (x.at(i) - mean) / std::sqrt(variance + epsilon) * node.constant(1).at(c) + node.constant(2).at(c);

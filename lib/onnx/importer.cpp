@@ -191,7 +191,7 @@ void Importer::consume_budget(std::int64_t computed, const std::string& what) {
   computed_ += computed;
 }
 
-/// Folds what depends on constants alone, before any shape is known: layout inference reads constants of later nodes.
+/// Folds nodes on constants alone, before any shape is known: layout inference reads constants of later nodes.
 void Importer::fold_constants() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const NodeMessage& node = nodes_[i];
@@ -205,7 +205,7 @@ void Importer::fold_constants() {
       context.fold();
       nodes_.finish(i);
     } catch (const Refusal&) {
-      // Reported with the others, in order.
+      // import_node() reports it, in the order of the nodes.
     }
   }
 }
@@ -253,7 +253,7 @@ std::string Importer::free_name(const std::string& its) {
 }
 
 void Importer::import_nodes(std::size_t first) {
-  const std::size_t end = nodes_.size();  // branches append theirs later
+  const std::size_t end = nodes_.size();  // branches append their nodes later
   for (std::size_t i = first; i < end; ++i) {
     if (nodes_.is_open(i)) import_node(i);
   }

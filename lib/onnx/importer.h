@@ -29,7 +29,7 @@ class Refusals {
  public:
   explicit Refusals(bool each) : each_(each) {}  ///< whether each node has a line of its own
 
-  /// Without an operator: a refusal of the model itself. Without a reason: the node could not be judged.
+  /// With an empty `op` it refuses the model itself. With an empty `why` the node could not be judged.
   void add(std::string_view op, const std::string& node, const std::string& why);
   bool empty() const { return kinds_.empty(); }
   /// The text of the error after the file's name: at most ten lines, unless each node has its own.
@@ -115,7 +115,7 @@ class Importer {
   std::int64_t computed_ = 0;  ///< numbers computed so far, minus those stored in the file
   std::unordered_map<std::string_view, std::uint64_t> external_bytes_;  ///< bytes read so far, by location
   std::int64_t fixed_batch_ = 0;  ///< the file's batch if the options replace it, else 0
-  bool guesses_labels_ = false;   ///< whether labels_of() assumed the usual labels behind a Transpose
+  bool guesses_labels_ = false;   ///< whether labels_of() assumed the usual labels after a Transpose
   Origins kinds_;
   std::vector<char> has_parameters_{};                         ///< results of has_parameters(), by node of the graph
   std::set<std::string_view> learned_{}, left_as_they_are_{};  ///< initializers for the notes

@@ -1,4 +1,4 @@
-// The context of a node: what the functions of the operators ask it, and how they give it their results.
+// The context of a node: the functions of the operators query it, and give their results to it.
 
 #include "node_context.h"
 
@@ -101,7 +101,7 @@ Value NodeContext::append(const Op& op, const std::vector<Value>& inputs, const 
 }
 
 Value NodeContext::append_once(const Op& op, Value x, const std::string& name) {
-  constexpr std::size_t most = 16;  // a hostile file has as many as it has nodes
+  constexpr std::size_t most = 16;  // a hostile file may have an op for each node
   std::vector<Value>& made = importer_->once_[x.id()];
   for (const Value y : made)
     if (importer_->result_.graph.nodes()[static_cast<std::size_t>(y.id())].op == op) return y;

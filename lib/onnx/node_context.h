@@ -21,7 +21,7 @@ struct Range {
   std::int64_t first, count, step;
 };
 
-/// Whether a number of the file is `exact`, perhaps rounded to f32.
+/// Whether a number of the file is `exact`, up to rounding to f32.
 bool is_about(double number, double exact);
 
 /// Thrown where a node asks for a value that is unknown.
@@ -58,23 +58,23 @@ class NodeContext : public Attributes {
   std::size_t last() const { return output_of_; }
   Extents extents(std::size_t input) const;
   double number(std::size_t input, std::string_view what = "a number") const;  ///< FileError for another count
-  /// An attribute up to some opset, an operand from then on; nothing if it is absent.
+  /// A list that is an attribute in old opsets and an operand in new ones; nothing if it is absent.
   std::optional<Extents> list(const char* name, std::size_t input) const;
   std::vector<Range> slice_ranges(const Extents& of) const;  ///< the part of each axis that a Slice takes
-  std::vector<char> reduced_axes(std::size_t rank) const;    ///< by axis: whether a Reduce is over it
+  std::vector<char> reduced_axes(std::size_t rank) const;    ///< for each axis: whether a Reduce reduces it
 
-  bool wanted(std::size_t output) const;             ///< whether a node or the graph's output reads it
+  bool wanted(std::size_t output) const;             ///< whether a node reads it, or it is the graph's output
   void only_output(std::string_view instead) const;  ///< Refusal with this advice if a further output is read
   void result(DynamicValue its, std::size_t output = 0) { set(output, {std::move(its)}); }
   void result(Constant its, std::size_t output = 0) { set(output, {std::make_shared<const Constant>(std::move(its))}); }
   Value result_of(const Op&, const DynamicValue&);  ///< the result is an op that keeps the extents of its operand
   void fold();                                      ///< the result is computed from inputs that are all constants
-  /// The results are those of a graph without inputs.
+  /// The node's results are the results of its branch, a graph without inputs.
   void inline_graph(std::string_view branch) { importer_->inline_graph(index_, branch); }
-  /// Extents that a Reshape asks for, with the file's batch among them replaced where the options replace it.
+  /// The extents of a Reshape, with the options' batch in place of the file's batch.
   Extents with_batch(const DynamicValue&, const Extents& wanted) const;
-  /// For an Expand to extents that come from computed values: the constant to expand. It is one image of the constant
-  /// if that has the file's batch and equal images.
+  /// The constant to expand, for an Expand to extents of computed values. It is one image of the given constant if that
+  /// has the file's batch and all its images are equal.
   Constant one_image(const Constant&, const Extents& wanted) const;
 
   /// Appends a node of the graph under a name that is free.
@@ -89,7 +89,7 @@ class NodeContext : public Attributes {
   /// Whether the constant of a node's arithmetic trains. If neither the file nor OnnxOptions::trains says so, a
   /// constant in a file of PyTorch trains only if x depends on other parameters.
   bool learns(const Constant&, const DynamicValue& x) const;
-  /// Notes an initializer that trains without the file saying so, or that may be a parameter and does not train.
+  /// Notes an initializer that trains although the file does not say so, or that may be a parameter but does not train.
   void note(std::string_view initializer, bool trains);
   bool origins_are_stated() const { return importer_->kinds_.are_stated(); }
   /// Numbers for weights(). They count as computed, because the file need not hold them.
@@ -102,12 +102,12 @@ class NodeContext : public Attributes {
     const Constant* constant;
     std::size_t at;
   };
-  std::optional<Arithmetic> next_arithmetic() const;  ///< the only reader of the result, if it is such a node
+  std::optional<Arithmetic> next_arithmetic() const;  ///< the only reader of the result, if it does such arithmetic
   /// The index that the only reader of the result takes along this axis, if it is a Gather of one index.
   std::optional<std::int64_t> next_index(std::size_t along, std::size_t rank) const;
   /// The LSTM or GRU that made the value, if the value has all of its steps.
   std::shared_ptr<PendingRecurrent> recurrent_of(const DynamicValue&) const;
-  void fuse_next();  ///< fuses the only reader into this node: its result becomes this node's
+  void fuse_next();  ///< fuses the only reader into this node, which then makes the reader's result
   /// Fuses an Add after a product and returns its bias: one number for each element of the axis `channels` of the
   /// result. Empty: there is no such Add.
   Bias fuse_bias(const Extents& result, std::size_t channels);
@@ -118,8 +118,8 @@ class NodeContext : public Attributes {
     std::string_view with{};            ///< a value
     const NodeContext* side = nullptr;  ///< another node, which nothing else reads; it is fused, too
   };
-  /// Fuses the nodes that follow if they are these, each the only reader of the one before, and takes the last one's
-  /// name. Returns whether they are. A Where takes the side as its condition and the result where it is false.
+  /// If the nodes that follow match the links, and each is the only reader of the node before, fuses them, takes the
+  /// name of the last and returns true. A Where has the side as its condition, and the result where that is false.
   bool fuse_chain(std::initializer_list<Link>);
   std::vector<NodeContext> siblings(std::size_t input) const;  ///< other nodes that read an input and are not done
 
@@ -130,7 +130,7 @@ class NodeContext : public Attributes {
   void set(std::size_t output, Importer::Known);
   /// The only reader of the result of a node, if it has one result and is not done.
   std::optional<std::size_t> only_reader(std::size_t node) const;
-  /// The only reader of the result, if it has two operands, too; else null.
+  /// The only reader of the result, if that reader has two operands; else null.
   const NodeMessage* only_reader() const;
 
   Importer* importer_;
@@ -162,7 +162,7 @@ std::vector<std::size_t> permutation(const Attributes&, std::size_t rank);
 /// The extents of the result of two operands that are broadcast, aligned at the last axis.
 Extents broadcast(const Attributes&, const Extents&, const Extents&);
 /// The extents of the second operand of an Add, Sub, Mul, Div, Pow or Equal, padded so that they align at the last of
-/// the first operand's `rank` axes. Before opset 7 an attribute names the axis of the first where they begin.
+/// the first operand's `rank` axes. Before opset 7 an attribute names the axis of the first operand where they begin.
 Extents aligned(const Attributes&, std::int64_t opset, const Extents& its, std::size_t rank);
 
 // fold.cpp: the operators that are folded: nodes whose inputs are all known while the model is read. They compute
@@ -183,7 +183,7 @@ Constant with_extents(const NodeContext&, const Constant&, Extents);
 // fold_layers.cpp
 Constant fold_batch_norm(const NodeContext&);
 Constant fold_clip(const NodeContext&);
-ElementType cast_type(const NodeContext&);  ///< what a Cast or CastLike makes
+ElementType cast_type(const NodeContext&);  ///< element type that a Cast or CastLike makes
 Constant fold_cast(const NodeContext&);
 Constant fold_range(const NodeContext&);
 Constant fold_matmul(const NodeContext&);

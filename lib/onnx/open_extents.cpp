@@ -10,7 +10,7 @@
 namespace lamina::onnx {
 namespace {
 
-constexpr std::size_t most_named = 100;  // in an error; a hostile file has one for each few bytes
+constexpr std::size_t most_named = 100;  // names in an error; a hostile file may have very many
 
 std::string names_text(const std::vector<OnnxOpenExtent>& open) {
   std::string text;
@@ -75,8 +75,8 @@ bool Importer::is_read(const ValueMessage& input) const {
   return inputs_.contains(input.name) && (!nodes_.readers(input.name).empty() || input.name == output_);
 }
 
-/// Throws UsageError for an extent of the options that the file does not leave open, and for open extents without
-/// one, all of them in one error.
+/// Throws UsageError for an extent of the options that the file does not leave open. Throws one UsageError for all open
+/// extents that the options lack.
 void Importer::check_extents() {
   if (!options_.extents.empty()) {
     const std::vector<OnnxOpenExtent> open = open_extents();

@@ -1,5 +1,5 @@
-// Stand-ins for the results of a refused node, so that later nodes are judged, too. Their extents are those that the
-// file states (value_info), or those of the operand if the operator keeps them; else they are unknown.
+// Stand-ins for the results of a refused node, so that later nodes are judged, too. Their extents come from the file
+// (value_info) or, if the operator keeps extents, from its operand; else they are unknown.
 
 #include <algorithm>
 

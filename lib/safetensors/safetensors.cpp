@@ -36,7 +36,7 @@ constexpr std::size_t chunk_elements = 4096;
 struct StoredType {
   std::string_view name;
   std::size_t bytes;           ///< bytes of an element
-  std::optional<DType> dtype;  ///< none: no floating point type, whose tensors are skipped
+  std::optional<DType> dtype;  ///< none: not a floating point type, so its tensors are skipped
 };
 constexpr StoredType stored_types[] = {
     {"F64", 8, DType::f64}, {"F32", 4, DType::f32}, {"F16", 2, DType::f16}, {"BF16", 2, DType::bf16}, {"I64", 8, {}},

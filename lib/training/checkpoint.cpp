@@ -5,12 +5,12 @@
 //     trainer/counters          epoch, batch, updates
 //     trainer/scores            loss and accuracy of each batch of the present epoch
 //     trainer/epochs            training loss and accuracy, validation loss and accuracy of each complete epoch
-//     trainer/seconds           of the present epoch; then of each complete epoch: the whole, its validation
+//     trainer/seconds           seconds of the present epoch; for each complete epoch, seconds in all and of validation
 //     trainer/steps/<state>     a dropout's step: its high and its low 32 bits
 //     trainer/optimiser/<name>  the optimiser's state
 //     trainer/loss_scale        in f16: the loss scale
-//     trainer/scaled_updates    in f16: the updates that were not skipped, since the scale changed and in all
-//     trainer/checksum          of all the others: its high and its low 32 bits; older files have none
+//     trainer/scaled_updates    in f16: number of updates that were not skipped, since the scale changed and in all
+//     trainer/checksum          checksum of all other entries: high and low 32 bits; older files have none
 
 #include "checkpoint.h"
 
@@ -56,7 +56,7 @@ class Entries {
  public:
   Entries(TensorFile file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
 
-  /// The numbers of an entry. With a `count`, throws FileError unless there are so many.
+  /// The numbers of an entry. Throws FileError unless there are `count` numbers, if `count` is given.
   std::vector<double> take(const std::string& entry, std::optional<std::size_t> count = {}) {
     const auto found = file_.find(entry);
     if (found == file_.end())
@@ -88,7 +88,7 @@ class Entries {
   std::string name_;
 };
 
-/// A fingerprint of a schedule. It differs between two schedules unless they agree at 0 and at every power of two.
+/// A fingerprint of a schedule, from its values at 0 and at the powers of two.
 std::uint64_t fingerprint(const Schedule& rate) {
   constexpr std::uint64_t last = std::uint64_t{1} << 40;
   std::string bits;
@@ -97,8 +97,8 @@ std::uint64_t fingerprint(const Schedule& rate) {
   return hash(bits);
 }
 
-/// A fingerprint of a source. It differs between two sources unless they agree in up to eight samples from the first to
-/// the last.
+/// A fingerprint of a source, from up to eight of its samples. They are spread evenly over the source and include its
+/// first sample.
 std::uint64_t fingerprint(const Source& source, std::uint64_t seed) {
   constexpr std::int64_t most = 8;
   std::vector<float> values(static_cast<std::size_t>(source.shape().count()) + 1);  // values of x, then the label
@@ -238,7 +238,7 @@ RunState load_checkpoint(const std::filesystem::path& path, Plan& plan, const st
     loss_scale.good = static_cast<std::uint32_t>(good_and_all[0]);
     loss_scale.updates = good_and_all[1];
   }
-  load_weights(plan, std::move(entries).rest(), path.string());  // the last step that can fail; it then changes nothing
+  load_weights(plan, std::move(entries).rest(), path.string());  // last step that can fail; then nothing has changed
   for (const auto& [state, step] : steps) device.upload(state.data, &step, sizeof step);
   for (const auto& [state, values] : states) upload(device, state, std::span<const double>(values));
   plan.set_updates(counters[2]);

@@ -19,7 +19,7 @@ DataParallel::DataParallel(Communicator* all)
 
 void DataParallel::make_buckets(const Plan& plan, std::size_t bytes) {
   dtype_ = parameter_dtype(plan.options().dtype);
-  // a device that the communicator refuses is refused now
+  // throws now if the communicator cannot sum on this device
   if (size() > 1) all_->start_all_reduce(plan.backend().device(), nullptr, 0, dtype_);
   std::map<std::byte*, std::pair<std::int64_t, std::size_t>> gradients;  // number of elements and last call, by address
   for (std::size_t call = plan.forward_calls(); call < plan.calls().size(); ++call)

@@ -57,7 +57,7 @@ class Scores {
   void clear(Device&);                                           ///< enqueues
   void keep(Device&, const Tensor& output, std::int64_t batch);  ///< enqueues
   Score read_one(Device&, std::int64_t batch) const;             ///< allocates nothing; waits
-  std::vector<Score> read(Device&, std::int64_t batches) const;  ///< those of the first `batches`; waits
+  std::vector<Score> read(Device&, std::int64_t batches) const;  ///< scores of the first `batches`; waits
 
  private:
   void* row(std::int64_t batch) const;

@@ -135,7 +135,7 @@ struct Trainer::Body {
   int added = 0;                 // number of batches whose gradients wait for an update
   std::int64_t added_samples = 0;
   std::int64_t sound = 0;  // number of the epoch's batches whose losses were checked
-  double gradient = 1;     // the output's gradient of the loss, with which a plan of a loss begins
+  double gradient = 1;     // present output gradient of the loss; a plan begins with 1
 
   Body(const Graph& graph, Backend& b, const Source& source, TrainerOptions given)
       : options(checked(std::move(given))),
@@ -174,7 +174,7 @@ struct Trainer::Body {
 
   int batch() const { return feed.batch() * ranks.size(); }
 
-  /// Refuses ranks that would wait for each other, or whose runs differ.
+  /// Refuses ranks that would wait for each other without end, or whose runs differ.
   void check_ranks() const {
     const std::int64_t unseen = options.validation == nullptr ? 0 : options.validation->count();
     check_same(ranks.communicator(), description + ", " + std::to_string(unseen) +
@@ -190,8 +190,8 @@ struct Trainer::Body {
       "give a lower learning_rate, set clip_norm, or look in the data for such a number, or for a label that is no "
       "class";
 
-  /// Throws if a loss of this rank is NaN or infinite: every later loss and the parameters would be so, too. With loss
-  /// scaling a loss may overflow; then the run is lost only if the scale cannot become smaller.
+  /// Throws if a loss of this rank is NaN or infinite: every later loss and the parameters would be, too. With loss
+  /// scaling a loss may overflow. Then the run is lost only if the scale cannot become smaller.
   void check_losses(std::int64_t batches) {
     if (plan.options().loss_scale > 0) return check_loss_scale();
     for (; sound < batches; ++sound)

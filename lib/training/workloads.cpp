@@ -148,7 +148,7 @@ int text(PreparedWorkload& made, const WorkloadOptions& options) {
     all = make_text(drawn);
     made.data = "synthetic text";
     made.optimum = chain.optimum();
-    made.optimum->loss = chain.loss(drawn);  // loss on this text: the training has no other
+    made.optimum->loss = chain.loss(drawn);  // loss on this text, the only text of the training
   } else {
     all = read_text(options.data / "nietzsche.txt");
     made.data = "Nietzsche";

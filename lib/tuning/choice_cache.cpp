@@ -79,8 +79,8 @@ constexpr const char* format_name = "lamina choices";
 constexpr int format_version = 2;
 constexpr std::uint64_t longest_bytes = 64 << 20;  // a thousand times what all networks of the zoo need
 
-/// Leaves out what is nested deeper than any file of ours: such values need stack for each level when they are copied,
-/// printed or destroyed.
+/// Leaves out values that are nested deeper than in any file of choices: they need stack for each level when they are
+/// copied, printed or destroyed.
 bool not_too_deep(int depth, Json::parse_event_t /*event*/, Json& /*value*/) {
   constexpr int deepest = 100;
   return depth <= deepest;

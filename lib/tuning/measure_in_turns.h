@@ -1,5 +1,5 @@
 #pragma once
-// What Tuner::measure answers: an algorithm for each pass of a unit, from one race per pass.
+// The answer of Tuner::measure: an algorithm for each pass of a unit, from one race per pass.
 
 #include <cstddef>
 #include <functional>
@@ -14,9 +14,9 @@ inline std::size_t index_of(Pass pass) { return static_cast<std::size_t>(pass); 
 
 /// Tuner::measure, for every pass of the unit that `choice` leaves open.
 ///
-/// The answer names an algorithm for each pass that the unit has. If no open pass has a choice, the answer comes at
-/// once and without names. Throws Unsupported if the rule's pick does not fit into `buffer`, or if no algorithm can
-/// run. `seen` receives the measurements of each open pass.
+/// The answer names an algorithm for each pass that the unit has. If no open pass has several algorithms, nothing is
+/// measured and the answer names none. Throws Unsupported if the rule's pick does not fit into `buffer`, or if no
+/// algorithm can run. `seen` receives the measurements of each open pass.
 MeasuredChoice measure_in_turns(Backend&, const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes,
                                 const std::function<void(LayerTuning)>& seen = {});
 

@@ -48,8 +48,8 @@ void fill(Device& device, const Tensor& to, std::span<const double> numbers) {
   }
 }
 
-/// Fills every tensor of the unit, gaps included: with normal numbers, and running variances with positive ones.
-/// With zeros, old contents or numbers that become NaN, a run could take another time.
+/// Fills every tensor of the unit, gaps included: with normal numbers, and running variances with positive numbers.
+/// With zeros, old contents or numbers that become NaN, a run could take more or less time.
 void draw_numbers(Device& device, const Spec& spec, void* buffer) {
   const Args unit = bind_in_buffer(spec, {}, buffer).args;
   std::vector<double> numbers(1 << 16);
@@ -206,7 +206,7 @@ class PassTuner {
       const bool ran = attempt(one, [&] {
         const Lowered& lowered = lowered_[entered[k]];
         const Args args = bind_in_buffer(tuning_.spec, lowered, buffer_).args;
-        if (!forward_ran) prepare(tuning_.spec, lowered);  // what the races of backward passes read
+        if (!forward_ran) prepare(tuning_.spec, lowered);  // makes the values that backward passes read
         forward_ran = true;
         seconds = timed_and_seen(one, lowered, args);
       });
@@ -232,8 +232,8 @@ class PassTuner {
     return seconds;
   }
 
-  /// The device's seconds without launches, which would rank small units by their number of calls. A GPU's caches are
-  /// emptied, as other layers of a pass would do, by a write to the part of the lent memory that no candidate needs.
+  /// The device's seconds without launches. With launches, small units would be ranked by their number of calls. Before
+  /// the run, a write to memory that no candidate needs empties a GPU's caches, as other layers of a pass would do.
   double timed(const Lowered& lowered, const Args& args) {
     if (pass_ == Pass::forward) lamina::run(lowered, args, Pass::prepare);  // backward passes: done in prepare()
     const std::size_t rest = std::min(buffer_bytes_ - most_bytes_, twice_a_cache);
@@ -246,7 +246,7 @@ class PassTuner {
     return timer_->seconds();
   }
 
-  /// The unit in the buffer, with what a backward pass reads: y, and what forward leaves for it.
+  /// Binds the unit in the buffer. For a backward pass, it makes the values that the pass reads: y, and saved blocks.
   Args prepare(const Spec& spec, const Lowered& lowered) {
     Args args = bind_in_buffer(spec, lowered, buffer_).args;
     if (pass_ == Pass::forward) return args;

@@ -1,5 +1,5 @@
 #pragma once
-// What the rest of this folder asks about GPUs. cuda_info.cpp answers by the CUDA runtime; in a build without CUDA,
+// Queries about GPUs, for the rest of this folder. cuda_info.cpp answers by the CUDA runtime; in a build without CUDA,
 // no_cuda.cpp finds none. Both also define why_no_gpu(). The speed of the processor's memory is here, too.
 
 #include <functional>

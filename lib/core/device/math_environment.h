@@ -13,8 +13,8 @@ enum class Products : std::uint8_t { of_cudnn, of_cublas };
 /// description; empty if none is set.
 std::string math_environment();
 
-/// Throws UsageError if one of these variables gives products another math than `math`: strict products with factors
-/// rounded to TF32, or emulated; TF32 products without rounding. The message starts with `unit` and names the variable.
+/// Throws UsageError if one of these variables would make strict products round to TF32 or be emulated, or TF32
+/// products not round. The message starts with `unit` and names the variable.
 void check_math_environment(const std::string& unit, DType, Math, Products);
 
 }  // namespace lamina

@@ -20,7 +20,7 @@ InputFile::InputFile(const fs::path& path) : name_(path.string()) {
   if (!fs::is_regular_file(status)) throw FileError(name_ + ": not a regular file");
   stream_.open(path, std::ios::binary | std::ios::ate);
   if (!stream_) throw FileError(name_ + ": cannot be opened for reading");
-  bytes_ = static_cast<std::uint64_t>(stream_.tellg());  // of the open file: another may get its name meanwhile
+  bytes_ = static_cast<std::uint64_t>(stream_.tellg());  // length of the open file: another file may get its name
   stream_.seekg(0);
   start_.resize(static_cast<std::size_t>(std::min<std::uintmax_t>(bytes_, 256)));
   read(std::as_writable_bytes(std::span(start_)));
@@ -28,7 +28,7 @@ InputFile::InputFile(const fs::path& path) : name_(path.string()) {
   stream_.seekg(0);
 }
 
-/// Refuses what a failed download may leave in place of the file. It is recognised by its first bytes.
+/// Refuses a file that a failed download may leave in place of the right one, by its first bytes.
 void InputFile::refuse_stand_in() const {
   std::string start = start_;
   if (start.starts_with("version https://git-lfs.github.com/spec/")) {

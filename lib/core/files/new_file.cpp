@@ -24,14 +24,14 @@ namespace {
 constexpr const char* neighbours = ".new-";
 
 /// Locks a new temporary file for as long as its descriptor is open, and says whether the file still has its name.
-/// Where a file system has no locks, no process removes what others left, either.
+/// On a file system without locks, no process removes the files that others left.
 bool is_ours(int descriptor) {
   (void)::flock(descriptor, LOCK_EX);
   struct stat now {};
   return ::fstat(descriptor, &now) == 0 && now.st_nlink > 0;
 }
 
-/// Whether `end` is what a writer puts after the prefix of its temporary files: "<process>-<count>". A user's
+/// Whether `end` has the form that a writer gives to the end of its temporary names: "<process>-<count>". A user's
 /// "file.new-plan" has no such end.
 bool is_numbered(std::string_view end) {
   const auto minus = end.find('-');

@@ -122,7 +122,7 @@ class Check {
     return values;
   }
 
-  /// Moves the variable by `distance` from where it was, as nearly as the type can.
+  /// Moves the variable from its base by `distance` along `direction`, rounded to the type.
   Values move(const Variable& variable, Values direction, double distance) {
     for (std::size_t i = 0; i < direction.size(); ++i) direction[i] = variable.base[i] + distance * direction[i];
     direction = typed(direction);
@@ -141,7 +141,7 @@ class Check {
     return how_.seed * 0x9E3779B97F4A7C15U ^ hash(name) ^ hash(purpose) * 3;
   }
 
-  /// Moves parameters off the biases of 0 and scales of 1 of the constructor, which would hide a missing factor or
+  /// Moves parameters off the constructor's values, biases of 0 and scales of 1, which would hide a missing factor or
   /// term.
   void leave_special_points() {
     for (Variable& variable : variables_) {
@@ -180,7 +180,7 @@ class Check {
     }
   }
 
-  /// Parameter gradients start as NaN where they are overwritten, as random numbers where they are added to.
+  /// Parameter gradients start as NaN if the pass overwrites them, as random numbers if it adds to them.
   void run_backward() {
     Plan& plan = subject_.plan();
     const Tensor upstream = plan.output_gradient();
@@ -213,7 +213,7 @@ class Check {
     return dot(subject_.output(), r_);
   }
 
-  /// Measures roundoff by fourth differences of L over very small steps, where the smooth part of L has none.
+  /// Measures roundoff by fourth differences of L over steps so small that the smooth part of L adds nothing.
   void measure_roundoff() {
     constexpr std::uint64_t samples = 8;
     roundoff_ = unit_ * norm_of_products(subject_.output(), r_);
@@ -238,14 +238,14 @@ class Check {
     for (const Variable& variable : variables_) set(variable, variable.base);
   }
 
-  /// Compares the change of L along the direction with the change that the gradient predicts for the points that were
-  /// reached. The type rounds these points, and a wrong step would give a wrong derivative.
+  /// Compares the change of L along the direction with the change that the gradient predicts. The type rounds the
+  /// points that are reached, so both use the rounded points: a wrong step would give a wrong derivative.
   Probe probe(const Variable& variable, const Values& direction) {
     Probe probe;
     probe.gradient = static_cast<double>(dot(variable.gradient, direction));
     for (int halvings = 0; halvings <= most_halvings && probe.step == 0; ++halvings) {
       const double step = std::ldexp(how_.step, -halvings);
-      std::array<long double, 5> rest{};  // the rest at -2, -1, 0, 1, 2 steps
+      std::array<long double, 5> rest{};  // observed minus predicted change at -2, -1, 0, 1, 2 steps
       bool crossed = false;
       for (const int steps : {2, -2, 1, -1}) {
         const Values moved = move(variable, direction, steps * step);

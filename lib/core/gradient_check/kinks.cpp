@@ -14,7 +14,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-/// The x at which the function has no derivative, or no second one: an elu bends there.
+/// The x at which the function has no first or no second derivative, as an elu at 0.
 Values borders(const Pointwise& op) {
   switch (op.function) {
     case Function::clip: return {op.a, op.b};
@@ -42,7 +42,7 @@ struct KinkCollector {
     near(std::abs(value - border));
   }
 
-  /// Which of two elements is the larger.
+  /// Adds which of two elements is the larger, for each pair.
   void larger(const std::vector<Shape>& x, const Shape& y, const Values& a, const Values& b) {
     const std::vector<BinaryAxis> axes = binary_axes(x[0], x[1]);
     for (std::int64_t n = 0; n < y.n; ++n)
@@ -53,7 +53,7 @@ struct KinkCollector {
       }
   }
 
-  /// The winner of a window: each(visit) calls visit(place, value) for its cells.
+  /// Adds the winner of a window: each(visit) calls visit(place, value) for its cells.
   template <class Each>
   void winner_of(const Each& each) {
     double first = -std::numeric_limits<double>::infinity();
@@ -87,7 +87,7 @@ struct KinkCollector {
           });
   }
 
-  /// The windows of a maximum over axes.
+  /// Adds the winners of a maximum over axes.
   void winners(const Reduce& op, const Shape& x, const Values& values) {
     const AxisCells of = along(x, op);
     const std::int64_t inner = of.inner, cells = of.cells, repeat = of.outer * cells * inner;

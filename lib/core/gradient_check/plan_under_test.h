@@ -16,11 +16,11 @@
 
 namespace lamina::planner {
 
-/// For every kink the side on which a run is, and the distance to the nearest kink.
+/// The side of every kink on which a run is, and the distance to the nearest kink.
 struct Kinks {
   std::vector<std::int32_t> sides;
   double margin = std::numeric_limits<double>::infinity();
-  double tie = 1e-11;  ///< how much values that are equal by construction may differ by rounding, relative to the
+  double tie = 1e-11;  ///< largest difference by rounding of values that are equal by construction, relative to the
                        ///< larger of their size and 1
 
   /// Adds the kinks of an op with inputs of these shapes. `values(i)` gives the dense numbers of input i.

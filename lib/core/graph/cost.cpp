@@ -23,7 +23,7 @@
 // input, reorder, concat, slice   0                 -                      0
 //
 // Biases do not count, as in the published figures. An exponential, a power, a logarithm or a tanh counts as one. In
-// a recurrent op's backward pass, products for the gradients of weights count in backward_params, those for the
+// a recurrent op's backward pass, products for the gradients of weights count in backward_params, products for the
 // gradients of x and h in backward_data. If x holds ids, the product W x only selects rows, and counts nothing.
 // Each number is derived beside the code that returns it. Bytes are those that an op alone reads
 // (lib/core/units/op_reads.h) and writes; a plan that fuses or aliases needs fewer.

@@ -16,7 +16,7 @@ struct Value::Body {
   std::string name;
   std::vector<Node> nodes;
   std::unordered_map<std::string, int> index;
-  std::unordered_map<std::string, int> repeats;  // by name: the last number of a repeat; lower ones are taken
+  std::unordered_map<std::string, int> repeats;  // by name: the last number "#2", "#3", ... that was given
 
   /// Everything that can throw stands before the first change.
   int append(Op op, std::vector<int> inputs, std::string wanted_name) {
@@ -122,7 +122,7 @@ std::int64_t exact_sum(std::int64_t a, std::int64_t b, const std::string& graph,
   return a + b;
 }
 
-/// The parameters of all nodes, or their states. Each use of a shared one records which earlier node has the memory.
+/// The parameters of all nodes, or their states. Each use of a shared parameter names the earlier node that has it.
 struct Slots {
   std::vector<Node>& nodes;
   bool are_parameters;
@@ -164,7 +164,7 @@ struct Slots {
     return {};
   }
 
-  /// The uses of one memory.
+  /// All slots that use the same memory as this one.
   std::vector<Slot> uses(const Slot& its) const {
     std::vector<Slot> found = all();
     std::erase_if(found, [&](const Slot& slot) { return home(slot) != its; });
@@ -173,7 +173,7 @@ struct Slots {
 
   std::vector<Stored> stored() const {
     std::vector<Stored> found;
-    std::map<Slot, std::size_t> places;  // in `found`, by memory
+    std::map<Slot, std::size_t> places;  // index in `found`, by home slot
     for (const Slot& slot : all()) {
       const auto [place, is_first] = places.emplace(home(slot), found.size());
       if (is_first)

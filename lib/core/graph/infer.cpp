@@ -220,7 +220,7 @@ class Inference : ShapeChecks {
     const bool reaches = op.by == PadBy::value || op.by == PadBy::edge ||
                          (std::max(op.before.h, op.after.h) <= most.h && std::max(op.before.w, op.after.w) <= most.w);
     if (!reaches)
-      fail("a side can show at most " + std::to_string(most.h) + " rows and " + std::to_string(most.w) +
+      fail("a side can copy at most " + std::to_string(most.h) + " rows and " + std::to_string(most.w) +
            " columns of the image");
     return result({x.n, padded("channels", op.channels_before, x.c, op.channels_after),
                    padded("rows", op.before.h, x.h, op.after.h), padded("columns", op.before.w, x.w, op.after.w)});

@@ -17,7 +17,7 @@ namespace {
 
 std::string text(Size size) { return std::to_string(size.h) + 'x' + std::to_string(size.w); }
 
-/// The name of `value`, from the names of its enumeration in order; the number of an invalid one, which an error shows.
+/// The name of `value`, from the names of its enumeration in order; an invalid value's number, for an error.
 template <class Enumeration>
 std::string name_or_number(Enumeration value, std::initializer_list<const char*> names) {
   const auto i = static_cast<std::size_t>(value);

@@ -106,7 +106,7 @@ class ShapeChecks {
     return static_cast<int>(count);
   }
 
-  /// The extent of which windows() gives `extent`, with `more` at its end.
+  /// The inverse of windows(): the extent that has `extent` windows, plus `more` at its end.
   int spread(const char* axis, int extent, const Windows& its, int more) const {
     const std::int64_t reach = its.dilation * (std::int64_t{its.size} - 1) + 1;
     const std::int64_t whole = (std::int64_t{extent} - 1) * its.stride + reach + more;

@@ -54,7 +54,7 @@ void encode(DType dtype, std::span<const double> values, std::span<std::byte> by
 }
 
 bool overflows(DType dtype, double value) {
-  // The limit is half way between the largest number and the next power of two. It rounds to the power, as a tie.
+  // The limit is half way between the largest number and the next power of two. A tie rounds to the power.
   double limit = infinity;
   if (dtype == DType::f32) limit = 0x1.ffffffp127;
   if (dtype == DType::f16) limit = 0x1.ffep15;

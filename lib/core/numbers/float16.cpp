@@ -7,8 +7,8 @@
 namespace lamina {
 namespace {
 
-/// The number itself if f32 has it, else the neighbour in f32 whose last bit is 1. Rounded once more to a shorter type,
-/// it gives what rounding `value` at once gives: the last bit says that something was cut off, so no false tie occurs.
+/// The number itself if f32 has it, else the neighbour in f32 whose last bit is 1. Rounding it again, to a shorter
+/// type, gives the same as rounding `value` once: the last bit says that something was cut off, so no false tie occurs.
 float round_to_odd(double value) {
   const auto nearest = static_cast<float>(value);
   if (std::isnan(value) || static_cast<double>(nearest) == value) return nearest;

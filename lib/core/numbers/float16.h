@@ -15,8 +15,8 @@ template <DType Type>
 float widen(std::uint16_t word) {
   if constexpr (Type == DType::bf16) return std::bit_cast<float>(std::uint32_t{word} << 16);
   const std::uint32_t sign = (word & 0x8000U) << 16, magnitude = (word & 0x7fffU) << 13;
-  // Read as a binary32, these bits have an exponent that is too small by 112, or are a subnormal number of the same
-  // kind.
+  // Read as a binary32, these bits are the number times 2^-112, for normal and for subnormal
+  // numbers.
   const auto finite = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112F);
   return std::bit_cast<float>(sign | (magnitude >= 0x7c00U << 13 ? magnitude | 0x7f800000U : finite));
 }
@@ -34,7 +34,7 @@ std::uint16_t narrow(float value) {
     word = magnitude > 0x7f800000U ? magnitude >> 16 | 0x40 : word;
   } else {
     word = std::min(word - (112U << 10), 0x7c00U);  // f16's exponent is smaller by 112; too large: infinity
-    // Subnormal numbers: 0.5 has a last bit of 2^-24, as they have, so the addition rounds correctly.
+    // Subnormal f16 numbers: their last bit is 2^-24, and so is that of 0.5F, so the addition rounds correctly.
     const auto sum = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F);
     word = magnitude < 0x38800000U ? sum - 0x3f000000U : word;
     word = magnitude > 0x7f800000U ? 0x7e00U | (magnitude >> 13 & 0x1ffU) : word;

@@ -85,7 +85,7 @@ void fill_orthogonal(std::span<double> out, std::int64_t rows, std::int64_t colu
   const auto vector = [&](std::size_t i) { return std::span(vectors).subspan(i * length, length); };
   for (std::size_t i = 0; i < count; ++i) {
     const std::span<double> v = vector(i);
-    for (int turn = 0; turn < 2; ++turn) {  // the second turn removes what rounding left of the first
+    for (int turn = 0; turn < 2; ++turn) {  // the second turn removes the rounding errors of the first
       for (std::size_t j = 0; j < i; ++j) {
         const double share = dot(v, vector(j));
         for (std::size_t k = 0; k < length; ++k) v[k] -= share * vector(j)[k];

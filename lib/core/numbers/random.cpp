@@ -32,8 +32,8 @@ double polynomial(double z, Coefficients... coefficients) {
   return value;
 }
 
-/// ln of a normal number. Written m 2^k with m between sqrt(1/2) and sqrt(2), ln m = 2 artanh((m - 1) / (m + 1)), whose
-/// series is truncated where its terms fall below 2^-52.
+/// ln of a normal number m 2^k, with m between sqrt(1/2) and sqrt(2): k ln 2 + ln m. ln m = 2 artanh((m - 1) / (m +
+/// 1)), a series that is truncated where its terms fall below 2^-52.
 double logarithm(double number) {
   constexpr std::uint64_t root_half = 0x3FE6A09E667F3BCDU;  // bits of sqrt(1/2)
   constexpr std::uint64_t exponent_offset = 1024;           // keeps the shifted difference positive

@@ -86,7 +86,7 @@ struct Plan::Body {
     return {running, "another thread runs this plan; wait until its pass ends, or make a plan for each thread"};
   }
 
-  /// Refuses a run without sums over the ranks: a batch norm would compute another function.
+  /// Refuses a pass that needs sums over the ranks but has no function for them: its batch norms would be wrong.
   void check_sums(std::size_t first, std::size_t last, const std::function<void(std::size_t)>* before) const {
     for (std::size_t i = first; before == nullptr && i < last; ++i)
       if (calls.described[i].cross_rank_sums > 0)
@@ -215,7 +215,7 @@ struct Plan::Body {
 Plan::Plan(const Graph& graph, Backend& backend, const Options& options)
     : body_(std::make_unique<Body>(graph, backend, options)) {
   draw_inputs(*this, options.seed);
-  if (options.share == nullptr) planner::fill_stored(*this);  // they belong to this plan
+  if (options.share == nullptr) planner::fill_stored(*this);  // the parameters are its own
   parameters_changed();
 }
 Plan::~Plan() = default;
@@ -237,7 +237,7 @@ void Plan::scale_loss(double share) {
   Device& device = body().backend->device();
   void* const to = output_gradient().data;
   float pair[] = {1, 0};                                                     // the gradients of loss and accuracy
-  if (share == 1) return device.copy(to, body().loss_scale(), sizeof pair);  // as LossScale begins
+  if (share == 1) return device.copy(to, body().loss_scale(), sizeof pair);  // LossScale begins with this pair
   pair[0] = static_cast<float>(share * loss_scale().scale);
   device.upload(to, pair, sizeof pair);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// One of several types: a concept, with which one function body serves all of them, and a question to a variant.
+// One of several types: a concept for functions that serve all of them, and a test of a variant.
 
 #include <concepts>
 #include <variant>

@@ -8,8 +8,8 @@
 namespace lamina {
 
 /// An image in c, h, w order, seen as repeats x outer x cells x inner elements, where inner elements are adjacent. For
-/// each pair of an outer and an inner index, Reduce makes one number of the cells of all repeats, and Softmax makes a
-/// number of each cell.
+/// each pair of an outer and an inner index, Reduce makes one number from the cells of all repeats, and Softmax makes
+/// one number from each cell.
 struct AxisCells {
   int repeats, outer, cells, inner;
 };
@@ -26,7 +26,7 @@ inline AxisCells along(const Shape& x, bool channels, bool rows, bool columns) {
 }
 
 inline AxisCells along(const Shape& x, const Reduce& op) { return along(x, op.channels, op.rows, op.columns); }
-/// There is one repeat.
+/// The result has one repeat.
 inline AxisCells along(const Shape& x, const Softmax& op) {
   return along(x, op.axis == Axis::channel, op.axis == Axis::row, op.axis == Axis::column);
 }

@@ -48,7 +48,7 @@ constexpr bool gradient_reads(BinaryFunction function, int of, int which) {
 /// The distance from an element to the next one in x[0], x[1] and y. 0: the element repeats.
 using BinarySteps = std::array<std::int64_t, 3>;
 
-/// An axis of the images of y. Its neighbours are joined with it where the same inputs repeat.
+/// An axis of the images of y. Neighbouring axes along which the same inputs repeat are joined into one.
 struct BinaryAxis {
   std::int64_t extent;
   BinarySteps steps;

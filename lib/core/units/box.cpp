@@ -5,7 +5,7 @@
 namespace lamina {
 namespace {
 
-/// Joins the innermost axis with the one outside it while one step leads through both.
+/// Joins the innermost axis with the next outer axis while a common step leads through both.
 Box joined(Box box) {
   auto& [outer, middle, inner] = box.axes;
   for (int joins = 0; joins < 2; ++joins) {

@@ -21,14 +21,14 @@ struct Box {
   };
   std::array<Along, 3> axes;
 
-  std::int64_t apart(std::size_t axis) const;  ///< elements of the whole from one of this axis to the next
-  std::int64_t offset() const;                 ///< the first element of the part in the whole
+  std::int64_t apart(std::size_t axis) const;  ///< distance of neighbours along this axis, in elements of the whole
+  std::int64_t offset() const;                 ///< index in the whole of the part's first element
   bool is_run() const;                         ///< whether the part's elements follow each other in the whole
 };
 
 Box box_of(const Slice&, const Shape& x);
-Box box_of(const Pad&, const Shape& x, const Shape& y);  ///< x in y
-std::vector<Box> boxes_of(const Concat&, const Spec&);   ///< each x in y
+Box box_of(const Pad&, const Shape& x, const Shape& y);  ///< the place of x in y
+std::vector<Box> boxes_of(const Concat&, const Spec&);   ///< the place of each x in y
 
 /// Whether a plan may make the op a view: a Concat or a Slice of consecutive channels.
 bool may_be_view(const Op&);

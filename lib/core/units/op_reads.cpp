@@ -16,7 +16,7 @@ using Inputs = OpReads::Inputs;
 
 constexpr int every = std::numeric_limits<int>::max();
 
-/// What the gradient of an op's inputs reads. An op without a line here does not compile.
+/// The tensors that the gradient of an op's inputs reads. An op without a line here does not compile.
 struct DataGradientReads {
   OpReads operator()(const OneOf<Conv, ConvTranspose, FullyConnected> auto&) const { return {.params = 1}; }
   OpReads operator()(const Recurrent&) const { return {.params = 2}; }

@@ -13,7 +13,7 @@ struct CopyAxis {
   std::int64_t extent, from, to;
 };
 
-/// The fewest axes of the copy of one image, the innermost of y last: at least one.
+/// The axes of the copy of one image, as few as possible but at least one; the innermost axis of y is last.
 std::vector<CopyAxis> copy_axes(const Reorder&);
 
 /// The copy back, the innermost axis of x last.

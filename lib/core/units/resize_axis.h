@@ -10,16 +10,16 @@ namespace lamina {
 
 inline bool is_linear(ResizeBy by) { return by == ResizeBy::linear || by == ResizeBy::linear_aligned; }
 
-/// Element i of y lies at position(i) of x. It reads the cell at the floor and, if linear, the one at the ceiling.
+/// Element i of y lies at position(i) of x. It reads the cell at the floor and, if linear, the cell at the ceiling.
 struct ResizeAxis {
   double step, offset;
-  int extent;  ///< of x
+  int extent;  ///< extent of x
   bool linear;
 
   double position(int i) const { return std::min(std::max(std::fma(i, step, offset), 0.0), extent - 1.0); }
 };
 
-/// The axis from an extent of x to one of y, by a step of the op.
+/// The axis for extents `from` of x and `to` of y, and a step of the op.
 inline ResizeAxis resize_axis(ResizeBy by, int from, int to, double step) {
   if (by == ResizeBy::linear_aligned) return {to > 1 ? (from - 1.0) / (to - 1) : 0, 0, from, true};
   if (step == 0) step = static_cast<double>(from) / to;

@@ -8,7 +8,7 @@
 
 namespace lamina {
 
-/// Allocates consecutive parts of one block of memory. Each part has the alignment, in bytes, if the block has it.
+/// Allocates consecutive parts of one block of memory. Each part is aligned to `alignment` bytes if the block is.
 /// Without memory it only counts.
 class ScratchAllocator {
  public:
@@ -22,7 +22,7 @@ class ScratchAllocator {
   }
   std::size_t used_bytes() const { return used_; }
 
-  /// Part `number` of the memory behind what is taken, which is cut into parts of `bytes` each.
+  /// Part `number` of the memory that is not taken yet, cut into parts of `bytes` each.
   ScratchAllocator part(int number, std::size_t bytes) const {
     return ScratchAllocator(base_ + used_ + static_cast<std::size_t>(number) * bytes, alignment_);
   }

@@ -25,7 +25,7 @@ inline const Lowered::Step* find_step(const Lowered& lowered, Pass pass) {
 }
 const Lowered::Step* find_step(const Lowered&&, Pass) = delete;
 
-/// The largest workspace of the unit's steps, or of those that cover a pass.
+/// The largest workspace of the unit's steps, or of the steps that cover a pass.
 inline std::size_t workspace_bytes(const Lowered& lowered, std::optional<Pass> pass = {}) {
   std::size_t most = 0;
   for (const Lowered::Step& step : lowered.steps)

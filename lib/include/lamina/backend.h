@@ -39,14 +39,14 @@ struct TensorSpec {
 /// shared.
 struct Spec {
   Op op;                             ///< a Dropout's seed already holds the hash of its node's name
-  std::vector<Op> tail;              ///< ops that fuses() took in, in order
+  std::vector<Op> tail;              ///< ops fused into `op`, in order
   std::vector<TensorSpec> x;         ///< inputs of op, then the further inputs of each op of the tail
   TensorSpec y;                      ///< the last op's value
   std::vector<TensorSpec> w, state;  ///< parameters and state of op, then those of the tail; always dense
   std::vector<bool> wants_dx;        ///< per x: whether its gradient is wanted
   std::vector<bool> adds_dx;  ///< per x: whether its gradient is added to the old contents (beta 1) or overwrites them
-                              ///< (beta 0). A value may be given twice, within one op only: then the second gradient is
-                              ///< added to the first
+                              ///< (beta 0). One value may be two inputs of one op: its second gradient is added to its
+                              ///< first
   bool adds_dw = false;       ///< whether every parameter gradient is added to the old contents (beta 1)
   bool masks_dx = false;      ///< whether dx[0] is set to 0 where x[0] is not positive; then adds_dx[0] is false
   bool dy_is_masked = false;  ///< whether the reader of y has masks_dx, so that the tail's ReLU need not mask dy
@@ -54,8 +54,8 @@ struct Spec {
   bool operator==(const Spec&) const = default;
 };
 
-/// One line: "conv(64, 3x3, pad 1x1) + relu, x 16x64x56x56 f32 nchw, ...". Two specs have the same line exactly if
-/// operator== says that they are equal.
+/// One line: "conv(64, 3x3, pad 1x1) + relu, x 16x64x56x56 f32 nchw, ...". Equal specs have equal lines, and different
+/// specs have different lines.
 LAMINA_API std::string to_string(const Spec&);
 
 constexpr double no_bound = std::numeric_limits<double>::infinity();  ///< no bound on an error
@@ -63,28 +63,28 @@ constexpr double no_bound = std::numeric_limits<double>::infinity();  ///< no bo
 /// The passes that have algorithms, in the order of Choice::algorithm.
 inline constexpr std::array algorithm_passes = {Pass::forward, Pass::backward_params, Pass::backward_data};
 
-/// Which algorithm to run, per pass. An empty name leaves the pick to the backend, among the algorithms that respect
-/// every other field. The choice cache and the rows of the benchmark record the algorithms that were picked.
+/// Which algorithm to run, per pass. For an empty name, the backend picks an algorithm that respects every other field.
+/// The choice cache and the rows of the benchmark record the algorithms that were picked.
 struct Choice {
   std::array<std::string, 3> algorithm{};  ///< forward, backward_params, backward_data
   bool measure = false;                    ///< pick by timing, with Options::tuner, rather than by rule
   bool deterministic = false;              ///< only algorithms with the same bits on every run
   Math math = Math::strict;
-  bool joins_gradients = true;  ///< whether one call may compute dx and dw, where the algorithm of both can
-  double max_error = no_bound;  ///< largest relative error, as documented for the algorithm
+  bool joins_gradients = true;  ///< whether one call may compute both dx and dw, if their algorithm can
+  double max_error = no_bound;  ///< largest allowed relative error, as StepProperties defines it
   std::size_t workspace_limit = std::size_t{1} << 30;  ///< bytes, per call
   bool operator==(const Choice&) const = default;
 };
 
-/// The answer of a Tuner: the choice with its algorithms named and, per pass, the algorithms tied with it within the
-/// noise. A choice cache does not remember ties.
+/// The answer of a Tuner: the choice with an algorithm named for each pass. `tied` has the algorithms that are as fast
+/// within the noise. A choice cache does not store `tied`.
 struct MeasuredChoice {
   Choice choice;
-  std::array<std::vector<std::string>, 3> tied{};  ///< ties in the order of Choice::algorithm
+  std::array<std::vector<std::string>, 3> tied{};  ///< in the order of Choice::algorithm
 };
 
-/// Where one call finds its tensors; `d` marks a gradient of L = <y, dy>. A null tensor is not wanted.
-/// Where the spec says "adds", old contents are kept; otherwise they are never read (they may be NaN).
+/// The tensors of one call; `d` marks a gradient of L = <y, dy>. A null gradient is not computed. Where the spec says
+/// "adds", a gradient is added to the old contents; otherwise the old contents are never read (they may be NaN).
 struct Args {
   std::vector<Tensor> x, w, state;
   std::vector<Tensor> dx, dw;
@@ -113,9 +113,9 @@ struct StepProperties {
   bool deterministic = true;  ///< whether every run gives the same bits
   Math math = Math::strict;   ///< math of its products
   std::int64_t cross_rank_sums =
-      0;                        ///< number of f64 that the caller adds up over all ranks after this call and before the
-                                ///< next; they begin the saved block or, in a backward pass, the scratch block
-  double max_error = no_bound;  ///< bound on |computed - exact| over the sum of |terms|; no_bound: there is none
+      0;                        ///< number of f64 values that the caller sums over all ranks after this call; they are
+                                ///< the first values of the saved block or, in a backward pass, of the scratch block
+  double max_error = no_bound;  ///< bound on |computed - exact| / (sum of |terms|)
   bool covers(Pass pass) const { return std::find(passes.begin(), passes.end(), pass) != passes.end(); }
 };
 
@@ -124,10 +124,10 @@ struct StepProperties {
 struct Lowered {
   struct Step : StepProperties {
     std::shared_ptr<Kernel> kernel;
-    std::string reason{};  ///< why this algorithm was picked, as a sentence for a reader: "named", or the rule's
-                           ///< reason; empty: there is only one
-    /// Of backward_params: does also the work of the next step, which is backward_data by the same algorithm, with the
-    /// same bits. A plan runs it in place of both; who wraps `kernel` wraps or clears it, too. Null: there is none.
+    std::string reason{};  ///< why this algorithm was picked, in words: "named", or the rule's reason; empty: there is
+                           ///< only one algorithm
+    /// For backward_params: a kernel for this step and the next one, backward_data by the same algorithm, with equal
+    /// bits. A plan runs it instead of both. Code that wraps `kernel` wraps or clears it, too. Null: none.
     std::shared_ptr<Kernel> with_dx{};
   };
   std::vector<Step> steps;
@@ -135,14 +135,14 @@ struct Lowered {
   bool workspace_exact = true;         ///< false: an upper bound; only a device gives the exact size
   std::vector<bool> backward_reads_x;  ///< per x: whether backward steps read it
   bool backward_reads_y = false;
-  std::vector<bool> y_may_alias_x;    ///< per x: forward may be given y at the address of x[i]
-  std::vector<bool> dx_is_dy;         ///< per x: dx[i] equals dy; if they share memory, the step is not needed
-  std::vector<bool> dx_may_alias_dy;  ///< per x: backward may be given dx[i] at the address of dy
+  std::vector<bool> y_may_alias_x;    ///< per x: whether y may have the address of x[i]
+  std::vector<bool> dx_is_dy;         ///< per x: whether dx[i] equals dy; if they share memory, the step is not needed
+  std::vector<bool> dx_may_alias_dy;  ///< per x: whether dx[i] may have the address of dy
 };
 
-/// The rule of an update of parameters p from their gradients g, and its factors. With G = gradient_scale g, scaled
-/// down once more by min(1, clip_norm / (norm of all G + 1e-6)) if clip_norm is above 0, and then G += weight_decay p
-/// and p *= shrink:
+/// The rule that updates parameters p from their gradients g, and its factors. First G = gradient_scale g. If clip_norm
+/// is above 0, G is multiplied by min(1, clip_norm / (norm of all G + 1e-6)). Then G += weight_decay p, p *= shrink,
+/// and:
 ///
 ///     sgd        v = decay v + gain G;  u = nesterov ? decay v + gain G : v;  p -= rate u
 ///     rmsprop    a = decay a + gain G^2;  p -= rate G / (sqrt(a) + epsilon)
@@ -150,8 +150,8 @@ struct Lowered {
 ///                d = decay d + gain u^2
 ///     adam       m = decay m + gain G;  v = decay2 v + gain2 G^2;  p -= rate m / (sqrt(v) root_scale + epsilon)
 ///
-/// The first state is v, a or m, the second d or v. Without a first state, sgd is p -= rate gain G. Adagrad is rmsprop
-/// with decay 1 and gain 1. No state may share memory with another tensor.
+/// The first state is v, a or m. The second is d, or v in adam. Without a first state, sgd is p -= rate gain G. Adagrad
+/// is rmsprop with decay 1 and gain 1. No state may share memory with another tensor.
 struct UpdateFactors {
   enum class Rule : std::uint8_t { sgd, rmsprop, adadelta, adam };
   /// What corrected() does to a rule's factors in update number T: nothing, or the bias correction of Adam or of
@@ -168,19 +168,19 @@ struct UpdateFactors {
 /// The factors of update number `number`, counted from 1, in the form that a rule takes.
 LAMINA_API UpdateFactors corrected(UpdateFactors, std::uint64_t number);
 
-/// Dynamic loss scaling. It lives on the device and is decided there: the host waits for nothing. The gradient of a
-/// loss is `scale`, and every gradient is too large by that factor, which lifts small ones above the underflow of
-/// f16. An update divides by it. If a gradient overflowed, the update is skipped: parameters and the optimiser's state
-/// keep every bit, the update does not count, and the scale is halved. After `growth` updates in a row it is doubled.
+/// Dynamic loss scaling. The device keeps and adapts the scale, so the host does not wait for it. Backward passes start
+/// from `scale` instead of 1, so that small gradients do not underflow in f16. An update divides the gradients by the
+/// scale. If a gradient overflowed, the update is skipped: parameters and the optimiser's state keep every bit, the
+/// update does not count, and the scale is halved. After `growth` updates in a row the scale is doubled.
 struct LossScale {
   float scale = 0x1p16F, zero = 0;  ///< the gradients of a loss op's two outputs, loss and accuracy: {scale, 0}
-  double inverse = 1;               ///< 1 / the scale of the present update's gradients
+  double inverse = 1;               ///< 1 / (the scale of the gradients of the present update)
   std::uint64_t updates = 0;        ///< number of updates that were not skipped: the number in Adam's correction
-  std::uint32_t good = 0;           ///< updates in a row that were not skipped, since the scale changed
+  std::uint32_t good = 0;           ///< updates in a row without an overflow, since the scale last changed
   std::uint32_t skips = 0;          ///< 1: the present update is skipped
 
   static constexpr std::uint32_t growth = 2000;
-  /// Moves on by one update, whose gradients are all finite or not. The scale stays a normal number.
+  /// Adapts the scale. `finite`: whether all gradients of the update are finite. The scale stays a normal number.
   LAMINA_API void next(bool finite);
   bool operator==(const LossScale&) const = default;
 };
@@ -198,7 +198,7 @@ struct UpdateTensors {
   void* first = nullptr;
   void* second = nullptr;
   /// The loss scale on the device, at the start of a block of 256 bytes; the rest of the block is the backend's. Null:
-  /// no loss scaling. If it is not null, the factors are not corrected yet, because only the device has the number.
+  /// no loss scaling. If it is not null, the factors are not corrected yet: only the device knows the update's number.
   LossScale* loss_scale = nullptr;
   double* sums = nullptr;  ///< room for the sums of norm_slices slices and the factor, if clip_norm is above 0
 
@@ -214,16 +214,16 @@ constexpr int most_backend_threads = 1024;
 struct BackendOptions {
   int threads = 0;  ///< 0: every core this process may use, limited by its quota of processor time
   int device = 0;   ///< number of the device, counted from 0
-  std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  ///< bytes; beyond it, OutOfMemory
+  std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  ///< most bytes in use; more: OutOfMemory
   std::string instruction_set{};    ///< eigen: docs/backends.md lists them; empty: the widest that runs here
   std::filesystem::path plans{};    ///< cudnn-graph: folder in which plans are kept; empty: no plan is kept
   std::string device_properties{};  ///< cudnn-graph: properties of an absent device, as JSON (docs/cudnn-graph.md)
 };
 
-/// Translates units into kernels for one device. The constructor touches no device and opens no library; the first call
-/// that needs one does, and may throw then.
-/// Kernels may use what the backend owns (device, threads, library handles) while it lives. Whoever keeps kernels or
-/// memory of a backend therefore shares ownership of it, if a shared_ptr owns it. Plans do so.
+/// Translates units into kernels for one device. The constructor touches no device and opens no library. The first call
+/// that needs them does so, and may throw.
+/// Kernels use what the backend owns (device, threads, library handles). The backend must therefore outlive its kernels
+/// and memory. If a shared_ptr owns the backend, a plan keeps a copy of that pointer.
 class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
  public:
   virtual ~Backend() = default;
@@ -247,21 +247,21 @@ class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
   /// Whether every x and y of the unit, and their gradients, may have a pitch that is not dense. Default: no.
   virtual bool takes_pitch(const Spec&) const;
 
-  /// Kernels, picked by rule or by name. Touches no device, allocates no tensor. Throws Unsupported (op, layout, type,
-  /// algorithm, a workspace limit that is too low) and UsageError (an unknown algorithm; the message lists the known
-  /// algorithms).
+  /// Makes the kernels, picked by rule or by name. Touches no device, allocates no tensor. Throws Unsupported
+  /// (op, layout, type, algorithm, a workspace limit that is too low) and UsageError (an unknown algorithm; the message
+  /// lists the known algorithms).
   virtual Lowered lower(const Spec&, const Choice&) = 0;
 
   /// Called while a plan is made or its inputs are drawn: before each unit is lowered, before each run that a Tuner
   /// times, and before each part of the numbers is drawn. It may throw, which ends the work.
   std::function<void()> while_planning{};
 
-  /// Updates parameters. Enqueues; does not wait, does not allocate. The same bits on every run.
-  /// Default: throws Unsupported.
+  /// Updates parameters, with the same bits on every run. Enqueues; does not wait, does not allocate. Default: throws
+  /// Unsupported.
   virtual void update(const Update&);
 
-  /// For loss scaling, called before the updates of one step: moves on to the next `loss_scale`, depending on whether
-  /// all `count` elements of `g` are finite. Enqueues; does not wait, does not allocate. Default: throws Unsupported.
+  /// For loss scaling: checks whether all `count` elements of `g` are finite, and adapts `loss_scale`. A plan calls it
+  /// before the updates of one step. Enqueues; does not wait, does not allocate. Default: throws Unsupported.
   virtual void check_overflow(const UpdateTensors& all);
 
   /// Peak operations per second of the device's units in strict math on operands in registers; a multiply-add counts as
@@ -274,7 +274,7 @@ class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
 class LAMINA_API Tuner {
  public:
   virtual ~Tuner() = default;
-  /// Times the candidates that `choice` leaves open, in memory that the plan lends, and names its picks.
+  /// Times the algorithms that `choice` allows, in memory that the plan lends, and names the picks.
   virtual MeasuredChoice measure(Backend&, const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes) = 0;
 };
 

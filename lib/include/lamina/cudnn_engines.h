@@ -1,6 +1,6 @@
 #pragma once
-// What cuDNN's graph interface has for a unit of work on a given device, which may be absent: the engines that its
-// heuristics propose, ranked, with the library's notes on each, and execution plans made of them. Needs cuDNN 9.8 or
+// Queries to cuDNN's graph interface about a unit of work on a given device, which may be absent: the engines that its
+// heuristics propose, ranked, with the library's notes, and the execution plans of engines. Needs cuDNN 9.8 or
 // later (9.11 for plans) but no GPU. Engines that are compiled at run time need the driver's library, libcuda.so.1.
 
 #include <cstddef>
@@ -33,34 +33,34 @@ struct CudnnEngine {
   std::int64_t workspace_bytes;  ///< workspace in bytes, as the library states it for this configuration
 
   LAMINA_API bool has(std::string_view note) const;
-  /// Whether it uses no tensor cores and does not round its inputs. PyTorch keeps these engines for f32 without TF32.
+  /// Whether it computes in full f32: no tensor cores, unrounded inputs. PyTorch uses only such engines without TF32.
   bool strict() const { return !has("tensor_core") && !has("down_convert_inputs"); }
 };
 
 /// The outcome of building an execution plan.
 struct CudnnPlan {
-  std::string refused{};            ///< reason why it does not finalise, in the library's words; empty: it does
+  std::string refused{};            ///< reason why the plan cannot be finalised, in the library's words; empty: it can
   std::size_t workspace_bytes = 0;  ///< workspace of the plan; the configuration's may be an estimate
   std::size_t bytes = 0;            ///< length of the serialised plan
   bool from_folder = false;         ///< whether it was loaded, not made
-  std::string complaint{};          ///< error of the folder or its file; the plan was then made as without a folder
+  std::string complaint{};          ///< error of the folder or the file; the plan was then made without the folder
 };
 
-/// The units that a plan would be made of if cuDNN's graphs did the work: batch norm with Add and ReLU, products and
-/// sums with ReLU; in inference a batch norm is folded into the convolution before it. In f64, which has no graphs,
-/// they are those of the backend cudnn. Throws what planned_units() throws; UsageError if the options name
+/// The units of a plan whose work cuDNN's graphs would do: batch norm with Add and ReLU, products and sums with ReLU.
+/// In inference a batch norm is folded into the convolution before it. f64 has no graphs: its units are those of the
+/// backend cudnn. Throws what planned_units() throws; UsageError if the options name
 /// algorithms.
 LAMINA_API std::vector<PlannedUnit> cudnn_graph_units(const Graph&, const Options& = {});
 
-/// The graphs of a unit, each by a spec and a pass, in the order in which they run: forward, backward_params,
-/// backward_data. The gradients of a batch norm are one graph, that of backward_params. A data gradient that is masked
-/// (Spec::masks_dx) has two: without and with the mask.
+/// The graphs of a unit, each as a spec and a pass, in the order in which they run: forward, backward_params,
+/// backward_data. The gradients of a batch norm are one graph, listed as backward_params. A data gradient that is
+/// masked (Spec::masks_dx) has two graphs: without and with the mask.
 LAMINA_API std::vector<std::pair<Spec, Pass>> cudnn_graphs(const Spec&);
 
-/// The graph of a unit's pass in one line, by cuDNN's numbers. Two passes have the same line exactly if they have the
-/// same graph. Tensors are dense, at 16 bytes. The mask of a ReLU behind a product or a batch norm comes before the
-/// gradients; their graphs read the masked dy. Needs no library. Throws UsageError for another pass, Unsupported for a
-/// unit without a graph.
+/// The graph of a unit's pass in one line, with cuDNN's numbers. Equal graphs have equal lines, other graphs have other
+/// lines. Tensors are dense and aligned to 16 bytes. The mask of a ReLU after a product or a batch norm is applied
+/// before the gradients: their graphs read the masked dy. Needs no library. Throws UsageError for another pass,
+/// Unsupported for a unit without a graph.
 LAMINA_API std::string cudnn_graph(const Spec&, Pass);
 
 /// An opened cuDNN, and the device that the queries are about.
@@ -70,8 +70,8 @@ LAMINA_API std::string cudnn_graph(const Spec&, Pass);
 class LAMINA_API CudnnEngines {
  public:
   /// `directory` holds libcudnn.so.9; empty: the system's loader looks for it. `device` is a set of properties as JSON,
-  /// in the form of cuDNN's device-property descriptor. Throws LoadError (no cuDNN there, one before
-  /// 9.8, one that does not work without a driver's library, or not the one this process uses), UsageError (properties
+  /// in the form of cuDNN's device-property descriptor. Throws LoadError (no cuDNN there, one before 9.8, one that
+  /// needs a driver's library, or another than this process uses), UsageError (properties
   /// that the library rejects, with its own text), DeviceError (a call failed).
   CudnnEngines(const std::string& directory, const std::string& device);
   ~CudnnEngines();
@@ -81,16 +81,16 @@ class LAMINA_API CudnnEngines {
   std::string version() const;    ///< "9.19.0"
   std::string directory() const;  ///< directory from which the library was opened
 
-  /// For the graph of a unit's pass: the engines of heuristic mode A in its order, then those of mode FALLBACK. Empty
-  /// if the library proposes none. Throws what cudnn_graph() throws, Unsupported where the library cannot describe the
-  /// graph, LoadError (its parts come from several directories), DeviceError (a call failed). Not thread-safe.
+  /// For the graph of a unit's pass: the engines of heuristic mode A in its order, then those of FALLBACK. Empty if the
+  /// library proposes none. Throws what cudnn_graph() throws, Unsupported where the library cannot describe the graph,
+  /// LoadError (its parts come from several directories), DeviceError (a call failed). Not thread-safe.
   std::vector<CudnnEngine> list(const Spec&, Pass) const;
 
   /// Builds the plan of an engine with its knobs. Only its index and knobs are used, so it need not come from list().
   /// With a folder, a plan of the same key is loaded from there, and a new plan is kept there. The key is the version,
   /// the properties that a plan depends on, NVIDIA_TF32_OVERRIDE, the graph, the engine and its knobs. A file that is
   /// damaged or of another key is replaced. A plan that cannot be made is an answer, not an error. Throws what
-  /// cudnn_graph() throws, LoadError as list() does and before 9.11, and FileError for a folder that is a file.
+  /// cudnn_graph() throws, LoadError (as list() does, or before 9.11), and FileError for a folder that is a file.
   CudnnPlan build(const Spec&, Pass, const CudnnEngine&, const std::filesystem::path& folder = {}) const;
 
  private:

@@ -26,7 +26,7 @@
 
 namespace lamina {
 
-/// Images as bytes, each with its class.
+/// Images as bytes, and the class of each image.
 struct ImageSet {
   Shape image;                       ///< shape of one image: n is 1
   int classes = 10;                  ///< number of classes; labels are below it
@@ -39,7 +39,7 @@ struct ImageSet {
 struct IdSet {
   std::uint32_t vocabulary = 0;      ///< number of rows that an embedding needs; ids are below it
   int classes = 2;                   ///< number of classes; labels are below it
-  std::vector<std::uint64_t> ends;   ///< list i is ids[ends[i - 1]] up to ids[ends[i]]; the first begins at 0
+  std::vector<std::uint64_t> ends;   ///< list i is ids[ends[i - 1]] to ids[ends[i] - 1]; list 0 begins at 0
   std::vector<std::uint32_t> ids;    ///< all lists, one after another
   std::vector<std::uint8_t> labels;  ///< one label for each list
   std::int64_t count() const { return static_cast<std::int64_t>(labels.size()); }
@@ -152,9 +152,9 @@ class LAMINA_API Source {
 
 struct ImageOptions {
   double scale = 1.0 / 255;  ///< factor for a byte
-  /// Images are shifted by whole rows and columns: uniform within shift x height (shift x width) of zero, then rounded
-  /// to the nearest whole number; edge pixels are repeated. 0.1 is Keras' example for CIFAR-10: of 32 rows,
-  /// -2 to 2 with probability 0.156 each, -3 and 3 with 0.109. From 0 to 1.
+  /// Largest shift, as a share of height and width, 0 to 1. A shift is uniform between minus and plus that share, then
+  /// rounded to whole rows and columns; edge pixels are repeated. Keras' example for CIFAR-10 has 0.1: 32 rows are
+  /// shifted by -2 to 2 with probability 0.156 each, by -3 or 3 with 0.109 each.
   double shift = 0;
   bool flip = false;  ///< left and right are swapped with probability 1/2, after the shift
 };
@@ -169,7 +169,7 @@ LAMINA_API std::unique_ptr<Source> id_source(IdSet, int length);
 
 struct TextOptions {
   int window = 40;
-  int step = 3;  ///< steps from the start of a window to the start of the next
+  int step = 3;  ///< characters from the start of a window to the start of the next
   /// false: x is the ids, of shape {1, 1, window, 1}. true: x is one-hot, of shape {1, characters, window, 1}.
   bool one_hot = false;
 };
@@ -189,8 +189,8 @@ struct LoaderOptions {
   std::uint64_t seed = 0;
   int threads = 1;  ///< threads that prepare batches; 0: next() prepares them in the caller's thread
   int ahead = 3;    ///< most batches that are ready before they are requested; at least 1
-  /// Each of `ranks` loaders gives its equal part of the rows of every batch. A last batch that is not full has all its
-  /// rows in the first parts, so the last parts may have none.
+  /// Of every batch, this loader gives part `rank` of `ranks` equal parts of the rows. A last batch that is not full
+  /// has all its rows in the first parts, so the last parts may have none.
   int rank = 0, ranks = 1;
 };
 

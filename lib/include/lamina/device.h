@@ -31,7 +31,7 @@ class LAMINA_API Timer {
 struct DeviceState {
   std::optional<double> sm_mhz, temperature_c, power_w;  ///< multiprocessors' clock, die's temperature, board's power
   std::string throttled{};  ///< what limits the clock: "power cap, thermal slowdown"; empty: nothing known
-  std::string missing{};    ///< readings of a GPU that fail, and why; empty: none, or it is no GPU
+  std::string missing{};    ///< readings that fail on a GPU, and why; empty: none fail, or no GPU
 };
 
 /// Work recorded once, to be launched again at little cost (a CUDA graph).
@@ -49,7 +49,7 @@ class LAMINA_API Staging {
   /// The bytes to write. Waits until the device has copied all that was uploaded from here. They may be written until
   /// the next upload.
   virtual void* data() = 0;
-  /// Enqueues a copy of the bytes from offset `first` on to memory of the device; does not wait.
+  /// Enqueues a copy of `bytes` bytes, from offset `first` on, into the device's memory; does not wait.
   virtual void upload(void* to, std::size_t first, std::size_t bytes) = 0;
 };
 
@@ -58,8 +58,8 @@ class LAMINA_API SideQueue {
  public:
   virtual ~SideQueue() = default;
   virtual void* stream() = 0;  ///< a cudaStream_t
-  virtual void follow() = 0;   ///< later work here runs after the device's work so far; does not wait
-  virtual void lead() = 0;     ///< later work of the device runs after the work here; does not wait
+  virtual void follow() = 0;   ///< work enqueued here later runs after the device's work so far; does not wait
+  virtual void lead() = 0;     ///< later work of the device runs after the work here so far; does not wait
   virtual bool idle() = 0;     ///< whether all work that was enqueued here has run; does not wait
 };
 

@@ -24,7 +24,7 @@ struct DeviceInfo {
   int cores = 0;            ///< CUDA cores (fp32 units), or the processor's cores that this process may use
 
   // Theoretical peaks in operations and bytes per second, for dense operands, from a GPU's clocks, units and bus.
-  // Tensor rates are those of the architecture's full parts with sums in fp32; some GeForce parts have half.
+  // Tensor rates are for the full chips of an architecture, with sums in fp32; some GeForce chips reach half.
   double peak_fp32 = 0, peak_tf32 = 0, peak_fp16 = 0;
   double peak_bytes_per_second = 0;
 };
@@ -48,7 +48,7 @@ LAMINA_API std::vector<LibraryVersion> device_libraries(bool loaded);
 
 /// Measured peaks of a device; 0: not measured.
 struct DeviceRates {
-  double copy_bytes_per_second = 0;    ///< copying a large block within its memory, bytes read plus bytes written
+  double copy_bytes_per_second = 0;    ///< rate of copying a large block in its memory, bytes read plus written
   double triad_bytes_per_second = 0;   ///< rate of a processor for a[i] = b[i] + s c[i], on every core, 24 bytes per i
   double units_flops_per_second = 0;   ///< rate of a GPU for fp32 multiply-adds in registers, operations per second
   double matrix_flops_per_second = 0;  ///< rate of a large fp32 matrix product in strict math, operations per second

@@ -1,5 +1,5 @@
 #pragma once
-// The errors of this library: a few kinds, each with one meaning. Similar names for their messages.
+// The errors of this library: a few kinds, each with one meaning. Also the similar names that messages suggest.
 
 #include <cstddef>
 #include <stdexcept>
@@ -77,7 +77,7 @@ class LAMINA_API UsageError : public Error {
   ~UsageError() override;
 };
 
-/// What a pattern has to match: the whole text, or the part of it that fits best.
+/// The part of a text that a pattern has to match: the whole text, or its best part.
 enum class Match { whole, part };
 
 /// The least number of characters to change, add or drop in `pattern` so that it matches `text`.

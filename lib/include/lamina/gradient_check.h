@@ -12,7 +12,7 @@
 namespace lamina {
 
 struct GradientCheck {
-  int coordinates = 64;  ///< most elements of an f64 tensor that is checked element by element; every other
+  int coordinates = 64;  ///< an f64 tensor of at most this many elements is checked element by element; every other
                          ///< tensor is checked along directions
   int directions = 4;    ///< directions per tensor: the direction of its gradient, then random ones
   double step = 0;       ///< step of the differences; halved near a kink (ReLU, max pooling). 0: the fourth root of the
@@ -26,7 +26,7 @@ struct GradientCheck {
 struct LAMINA_API GradientError {
   std::string tensor;                   ///< "conv1.weight", or the name of an input
   std::string place{};                  ///< element: "[3,0,1,2]"; empty: a direction
-  double gradient = 0, difference = 0;  ///< the derivative there, from the gradient and from differences
+  double gradient = 0, difference = 0;  ///< derivative at that place, from the gradient and from differences
   double tolerance = 0;                 ///< bound on the error of the differences
   double step = 0;                      ///< step of the differences
   int probes = 0;     ///< coordinates or directions that were compared; 0: every probe has a kink at every step
@@ -49,20 +49,20 @@ LAMINA_API std::string to_string(const GradientReport&);
 
 /// Compares the gradients of L = <output, r>, for a random r, with central differences of fourth order
 /// (L(-2h) - 8 L(-h) + 8 L(h) - L(2h)) / 12h, for every parameter and every input except labels and ids, which are
-/// drawn once. f64 shows errors of a millionth or, along directions in which L is much curved, of a ten-thousandth. In
-/// f32 roundoff hides errors below some hundredths of a tensor's gradient.
+/// drawn once. In f64 it detects relative errors of a millionth, or of a ten-thousandth along directions in which L is
+/// strongly curved. In f32 roundoff hides errors below a few hundredths of a tensor's gradient.
 /// The tolerance of each difference is the sum of two bounds:
-/// - curvature: the distance from (L(h) - L(-h)) / 2h, whose error is greater;
-/// - roundoff: 6 e / h. L is off by e, and the weights of the formula sum to 1.5, with a margin of 4. e is measured by
-///   fourth differences of L over 1/64 of the step, where the smooth part of L has none: the largest of eight, over
-///   the root of the sum of the squares of their weights (70). e is at least the roundoff of the output alone.
-/// The step that counts is the step that the type can make: its rounding is taken from both sides.
+/// - curvature: the distance to (L(h) - L(-h)) / 2h, a formula with a greater error;
+/// - roundoff: 6 e / h, where e is the error of L. The weights of the formula sum to 1.5, times a margin of 4. e is
+/// measured by fourth differences of L over 1/64 of the step, to which the smooth part of L adds nothing: the largest
+/// of eight, divided by sqrt(70), the norm of their weights. e is at least the roundoff of the output alone.
+/// Points are rounded to the type, and both sides of the comparison use the rounded points.
 /// Inputs are redrawn a few times to avoid kinks, parameter vectors are moved off 0 and 1, and parameter
-/// gradients are filled beforehand: with NaN where overwritten, with random numbers where added to.
-/// Kinks are found in an unfused twin of the plan, by comparing the side of every border of ReLU, PRelu and Pointwise,
-/// the winners of every max pooling and of the maxima and minima of Reduce and Binary, and the largest logits and
-/// clipped numbers of every cross entropy. The step is halved up to ten times until there is no kink; if one is left,
-/// the place is skipped and counted. Running statistics and dropout steps are restored before each run. Throws what
+/// gradients are filled beforehand: with NaN where a pass overwrites them, with random numbers where it adds to them.
+/// Kinks are found in an unfused twin of the plan. The check compares the sides of borders (ReLU, PRelu, Pointwise),
+/// the winners of maxima and minima (max pooling, Reduce, Binary), and the largest logits and clipped numbers of cross
+/// entropies. The step is halved up to ten times until there is no kink; if a kink is left, the place is skipped and
+/// counted. Running statistics and dropout steps are restored before each run. Throws what
 /// Plan throws, and UsageError in inference mode and in half precision.
 LAMINA_API GradientReport check_gradients(const Graph&, Backend&, const Options&, const GradientCheck& = {});
 

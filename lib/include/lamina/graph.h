@@ -13,7 +13,7 @@
 
 namespace lamina {
 
-/// Which parameter or state of which node. Node -1: none.
+/// A parameter or a state of a node, by index. Node -1: none.
 struct Slot {
   int node = -1;
   std::size_t index = 0;
@@ -28,21 +28,21 @@ struct Node {
   Shape shape;                ///< shape of the value it makes
   std::vector<Shape> params;  ///< weights first, then bias (norms: scale, shift)
   std::vector<Shape> state;   ///< BatchNorm: running mean, running variance; ScaleShift: scale, shift; Dropout: step
-  /// By parameter and by state: the slot of an earlier node whose memory it uses (Graph::share).
+  /// For each parameter and each state: the slot of an earlier node with which it shares memory (Graph::share).
   std::vector<Slot> params_of{}, state_of{};
-  std::vector<bool> fixed{};  ///< by parameter: whether training leaves it as it is (Graph::fix)
+  std::vector<bool> fixed{};  ///< for each parameter: whether training leaves it as it is (Graph::fix)
 };
 
-/// Elements of the node's own parameters: not those of an earlier node, and not fixed ones.
+/// Number of elements of the node's own parameters, which are neither fixed nor shared with an earlier node.
 LAMINA_API std::int64_t own_parameters(const Node&);
 
 /// A parameter or state of a graph, listed once, however many nodes use it.
 struct Stored {
-  Slot first;        ///< its place in the first node that uses it
-  std::string name;  ///< name by that node: "layer1.0.conv1.weight"
+  Slot first;        ///< slot in the first node that uses it
+  std::string name;  ///< name in that node: "layer1.0.conv1.weight"
   Shape shape;
-  std::vector<std::string> aliases{};  ///< names by the other nodes
-  bool fixed = false;                  ///< whether it is a fixed parameter: it counts as state, with a parameter's slot
+  std::vector<std::string> aliases{};  ///< names in the other nodes that use it
+  bool fixed = false;                  ///< whether it is a fixed parameter: a state with a parameter's slot
 };
 
 class Graph;
@@ -84,13 +84,13 @@ class LAMINA_API Graph {
   Value value(std::string_view node);             ///< value to build on; throws UsageError with near names
   int find(std::string_view name) const;          ///< index of the node, or -1
 
-  /// Makes one parameter of two: share("decoder.weight", "encoder.weight"). Both nodes read it, and their gradients add
-  /// up. It has the name of the earlier node; the other name is its alias. Running statistics of batch norms can be
+  /// Makes nodes share a parameter: share("decoder.weight", "encoder.weight"). Both nodes read it, and their gradients
+  /// add up. It has the name of the earlier node; the other name is its alias. Running statistics of batch norms can be
   /// shared, too: each node updates them, in order. Throws UsageError (unknown names with near ones, a state that is no
   /// statistic, a parameter with a state, two of one node), ShapeError (other extents); the graph is then unchanged.
   void share(std::string_view name, std::string_view with);
-  /// Shares all parameters and statistics of a node: a module that is applied twice. Throws as above, and UsageError
-  /// for nodes whose parameters differ in kind, or that have none.
+  /// Shares all parameters and statistics of two nodes, as in a module that is applied twice. Throws as above, and
+  /// UsageError for nodes whose parameters differ in kind, or that have none.
   void share_all(std::string_view node, std::string_view with);
   /// Turns a parameter into state: no pass computes its gradient and no update changes it. It is like a buffer in
   /// PyTorch, or a parameter without requires_grad. Throws UsageError for an unknown name, with near ones.
@@ -177,7 +177,7 @@ inline Value gru(Value x, std::string name, Recurrent op) {
 inline Value add(Value a, Value b, std::string name = {}) {
   return apply(a.shape() == b.shape() ? Op(Add{}) : Op(Binary{BinaryFunction::add}), {a, b}, std::move(name));
 }
-/// A Binary, as the next four are.
+/// A Binary. The next four functions make a Binary, too.
 inline Value subtract(Value a, Value b, std::string name = {}) {
   return apply(Binary{BinaryFunction::subtract}, {a, b}, std::move(name));
 }
@@ -216,8 +216,8 @@ inline Value slice(Value x, std::string name, Slice op) { return apply(op, {x}, 
 /// The shapes of the inputs of a node.
 LAMINA_API std::vector<Shape> input_shapes(const Graph&, const Node&);
 
-/// By node: the count of whole numbers that its value may hold, if an op reads the value as labels or ids, directly or
-/// through Slice and Concat. They are 0, 1, ..., count - 1; with several readers, the least count holds. 0: no op does.
+/// For each node whose value is read as labels or ids, directly or through Slice and Concat: the count of whole numbers
+/// 0, 1, ..., count - 1 that the value may hold; with several readers, the least count. 0 for every other node.
 LAMINA_API std::vector<std::int64_t> whole_numbers(const Graph&);
 
 }  // namespace lamina

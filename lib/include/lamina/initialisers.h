@@ -26,7 +26,7 @@ LAMINA_API Fans conv_fans(const Shape& filters);
 LAMINA_API Fans dense_fans(const Shape& weight);
 
 /// Normal, variance 2 / fans.in (He et al., Delving Deep into Rectifiers, 2015). `out` gets the elements first, first +
-/// 1, ... of the tensor, so it can be filled in slices.
+/// 1, ... of the tensor, so a tensor can be filled in slices.
 LAMINA_API void fill_he_normal(std::span<double> out, Fans, std::uint64_t key, std::uint64_t first = 0);
 
 /// Uniform in [-l, l), l = sqrt(6 / (fans.in + fans.out)) (Glorot, Bengio, Understanding the difficulty of training

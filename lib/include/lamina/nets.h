@@ -22,7 +22,7 @@ struct Options {
 struct Protocol {
   bool softmax = false;         ///< whether the timed net ends in a softmax
   bool input_gradient = false;  ///< whether the gradient with respect to the image is computed
-  bool accumulate = true;       ///< whether parameter gradients are added to the old ones
+  bool accumulate = true;       ///< whether parameter gradients are added to the old gradients
 };
 
 /// What is known of a network before it is built.

@@ -16,8 +16,8 @@ namespace lamina {
 
 struct OnnxOptions {
   /// The extent of the batch axis of every input that has one. 0: as in the file, and 1 if the file leaves it open. The
-  /// operators determine the batch axis. It is the first axis, or the second in an LSTM's or GRU's input with time
-  /// first.
+  /// operators determine the batch axis. It is the first axis; in an LSTM's or GRU's input whose first axis is time, it
+  /// is the second.
   int batch = 0;
   /// The batch axis of inputs, by name, where the operators determine another axis.
   std::map<std::string, int> batch_axes{};
@@ -33,12 +33,12 @@ struct OnnxOptions {
   /// with two readers).
   std::int64_t most_computed_numbers = std::int64_t{1} << 28;
   /// Also reads a BatchNormalization that always normalises by the batch, and a Dropout that always drops. Models that
-  /// were exported for training have them. They become BatchNorm and Dropout, which do so only in training.
+  /// were exported for training have such nodes. They become BatchNorm and Dropout, which do this in training only.
   bool training = false;
-  /// Whether initializers are trained, by their names in the file or by the ends of names ("*.scale"). The others
-  /// follow docs/onnx.md.
+  /// Whether initializers are trained, by their names in the file or by the ends of names ("*.scale"). Other
+  /// initializers follow docs/onnx.md.
   std::map<std::string, bool> trains{};
-  /// Whether the error that refuses a file has a line for each node, and not for each kind of node.
+  /// Whether the error that refuses a file has a line for each node instead of one for each kind of node.
   bool all_refusals = false;
 };
 
@@ -71,11 +71,11 @@ struct OnnxModel {
   std::vector<std::string> notes{};
 };
 
-/// Reads a model of opset 6 to 27 and makes a graph of what its output needs. docs/onnx.md lists the operators.
+/// Reads a model of opset 6 to 27 as a graph of the nodes that its output needs. docs/onnx.md lists the operators.
 ///
-/// Names: a node of the graph has the name of the file's node, or else of its first output; inputs keep their names.
-/// Shapes and functions of constants are computed while reading. Nodes that only rename or regroup axes (Reshape,
-/// Flatten, Squeeze, Transpose, Identity, ...) are left out of the graph: OnnxValue says where numbers are.
+/// Names: a node of the graph has the name of the file's node or, if that has none, of its first output. Inputs keep
+/// their names. Shapes and functions of constants are computed while reading. Nodes that only rename or regroup axes
+/// (Reshape, Flatten, Squeeze, Transpose, Identity, ...) are left out of the graph: OnnxValue says where numbers are.
 ///
 /// Throws FileError for an invalid file: wrong lengths, nodes that read a value that no earlier node makes, extents
 /// that do not match, external data outside the file's folder. Memory is in proportion to the file and its external

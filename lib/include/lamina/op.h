@@ -1,8 +1,8 @@
 #pragma once
 // What can be computed: one small struct of numbers per op, in the headers of ops/, its shapes and its cost.
 //
-// Letters, here and everywhere: n, c, h, w are image, channel, row and column of an input; k, p, q those
-// of an output; r, s row and column of a window. H, W, C, N, K, P, Q, R, S are their extents.
+// Letters, here and everywhere: n, c, h, w are image, channel, row and column of an input; k, p, q are channel, row and
+// column of an output; r, s are row and column of a window. H, W, C, N, K, P, Q, R, S are their extents.
 
 #include <cstddef>
 #include <cstdint>
@@ -44,7 +44,7 @@ struct Inferred {
 /// would be empty or beyond 2^31 - 1 elements per image.
 LAMINA_API Inferred infer(const Op&, const std::vector<Shape>& x);
 
-/// If input `i` holds whole numbers (labels or ids): their count. They are 0, 1, ..., count - 1, and have no gradient.
+/// The count of labels or ids that input `i` may hold: the whole numbers 0, 1, ..., count - 1, which have no gradient.
 /// 0 if the input may hold any numbers.
 LAMINA_API std::int64_t whole_numbers(const Op&, const std::vector<Shape>& x, std::size_t i);
 
@@ -85,14 +85,14 @@ struct Cost {
   double bytes = 0;  ///< every tensor the pass must read or write, touched once
 };
 
-/// Arithmetic on shapes, for the op alone; throws what `infer` throws. For a convolution, a transposed one or a fully
-/// connected op each of the three passes costs 2 flops per multiply-add of forward; for other ops see the table at the
-/// head of lib/core/graph/cost.cpp. An embedding reads one row of its table for each id. `recompute` costs what
-/// `forward` does, but reads no state except the numbers of a ScaleShift. `prepare` costs nothing.
+/// Cost of one pass of the op alone, from shapes; throws what `infer` throws. Each of the three passes of a
+/// (transposed) convolution or a fully connected op costs 2 flops per multiply-add of forward; for other ops see the
+/// table at the head of lib/core/graph/cost.cpp. An embedding reads one row of its table for each id. `recompute` costs
+/// what `forward` does, but reads no state except the numbers of a ScaleShift. `prepare` costs nothing.
 LAMINA_API Cost cost(const Op&, const std::vector<Shape>& x, Pass, DType = DType::f32);
 
-/// Multiply-adds of one forward pass of a convolution, a transposed one, a fully connected or recurrent op; zero for
-/// every other op. Exact. Throws ShapeError as `infer` does, and for more than 2^63 - 1.
+/// Multiply-adds of one forward pass of a convolution, a transposed convolution, a fully connected or recurrent op;
+/// zero for every other op. Exact. Throws ShapeError as `infer` does, and for more than 2^63 - 1.
 LAMINA_API std::int64_t multiply_adds(const Op&, const std::vector<Shape>& x);
 
 }  // namespace lamina

@@ -68,7 +68,7 @@ struct Adam {
   bool operator==(const Adam&) const = default;
 };
 
-/// p *= 1 - rate weight_decay; then as Adam, whose g it does not change.
+/// p *= 1 - rate weight_decay; then as Adam. The weight decay does not change g.
 struct AdamW {
   double beta1 = 0.9;
   double beta2 = 0.999;
@@ -87,7 +87,7 @@ struct KerasAdam {
 
 /// Which rows of an embedding's table an update changes. With `dense`, it changes all rows: the means also decay in
 /// rows whose ids did not occur, and these rows move on. With `lazy`, it changes only rows with a gradient that is not
-/// zero in some feature; the others keep their parameters and state. So a lazy KerasAdam is PyTorch's SparseAdam. All
+/// zero in some feature; other rows keep their parameters and state. So a lazy KerasAdam is PyTorch's SparseAdam. All
 /// other parameters are updated densely.
 enum class TableUpdates : std::uint8_t { dense, lazy };
 LAMINA_API std::string_view to_string(TableUpdates);
@@ -113,8 +113,8 @@ LAMINA_API std::string to_string(const Optimiser&);
 /// "mean_square", "mean_square_update"; Adam, AdamW, KerasAdam: "mean", "mean_square".
 LAMINA_API std::vector<std::string_view> state_names(const Optimiser&);
 
-/// Throws UsageError, with the reason, for an optimiser that has no lazy form: a momentum moves, and a weight decay
-/// shrinks, rows without a gradient too.
+/// Throws UsageError, with the reason, for an optimiser that has no lazy form: momentum and weight decay also change
+/// rows without a gradient.
 LAMINA_API void check_lazy(const Optimiser&);
 
 /// Throws UsageError for a number out of range, naming it. Momentum, rho and beta are from 0 to below 1, epsilon is

@@ -40,7 +40,7 @@ struct Options {
   /// Index of this batch's first image in the global batch of all ranks: dropout's mask covers the global batch.
   std::int64_t batch_offset = 0;
   /// Number of ranks whose batches share the statistics of a batch norm in training. Above 1, the caller adds up sums
-  /// over the ranks between calls (StepProperties::cross_rank_sums): a pass without a function is a UsageError.
+  /// over the ranks between calls (StepProperties::cross_rank_sums): a pass that gets no function throws UsageError.
   int sync_batch_norm_ranks = 1;
   std::optional<Optimiser> optimiser{};  ///< rule of update(), in training
   double clip_norm = 0;  ///< above 0: update() scales all gradients together, so that their norm is at most this
@@ -49,7 +49,7 @@ struct Options {
   double loss_scale = 0;
   TableUpdates table_updates = TableUpdates::dense;  ///< updates of the graph's embeddings; lazy excludes clip_norm
   /// In inference: a plan on the same backend whose parameters and state this plan uses, by name, in place of its own.
-  /// They live as long as either plan. After they change, parameters_changed() of this plan makes its prepared forms.
+  /// They live as long as either plan. After they change, call parameters_changed() of this plan, too.
   const Plan* share = nullptr;
 };
 
@@ -58,7 +58,7 @@ struct MemoryReport {
   std::size_t parameters = 0;  ///< parameters and, in training, their gradients
   std::size_t state = 0;
   std::size_t optimiser = 0;  ///< the state of Options::optimiser
-  std::size_t inputs = 0;     ///< inputs and output, and those of their gradients that are wanted
+  std::size_t inputs = 0;     ///< inputs, output, and their wanted gradients
   std::size_t arena = 0;      ///< one block for everything below, packed by lifetime
   /// The blocks in the arena by kind, each counted once, and the largest workspace of a call. Their sum exceeds
   /// `arena`.
@@ -85,9 +85,9 @@ struct LiveMemory {
 /// throws.
 LAMINA_API std::vector<LiveMemory> predict_live_memory(const Graph&, Backend&, const Options& = {});
 
-/// By node: whether the gradient of its value is wanted. It is wanted if the node or one before it has parameters or is
-/// an input whose gradient is requested, and if the output depends on it other than through labels and ids. In
-/// inference no gradient is wanted.
+/// By node: whether the gradient of its value is wanted. There are two conditions. The node or a node before it has
+/// parameters or is an input whose gradient is requested; and the output depends on the value, not only through labels
+/// and ids. In inference no gradient is wanted.
 LAMINA_API std::vector<bool> wanted_gradients(const Graph&, const Options& = {});
 
 /// A unit of work: the nodes that run as one, and what a plan requests from its backend.
@@ -105,10 +105,10 @@ LAMINA_API std::vector<PlannedUnit> planned_units(const Graph&, const Backend&, 
 struct Call : StepProperties {
   std::vector<int> nodes;            ///< nodes of the unit, in order
   std::shared_ptr<const Spec> spec;  ///< spec of the unit; its calls share it
-  /// Lower bounds. Flops are those of `cost`, summed over the unit's nodes and the call's passes, without unwanted
-  /// gradients. Bytes are those of every tensor outside the unit that the call reads or writes, each once. A value
-  /// between two nodes of a unit is never stored and counts nothing; nor does a gradient that shares the memory of dy.
-  /// For one node and one pass both equal those of `cost`.
+  /// Lower bounds. Flops: the sum of `cost` over the unit's nodes and the call's passes, without unwanted gradients.
+  /// Bytes: every tensor outside the unit that the call reads or writes, each once. A value between two nodes of a unit
+  /// is not stored and does not count; nor does a gradient that shares the memory of dy. For one node and one pass both
+  /// equal `cost`.
   Cost cost;
   std::size_t workspace_bytes = 0;
   std::vector<std::string> tied{};  ///< algorithms tied with the measured pick, for the call's first pass
@@ -117,10 +117,10 @@ struct Call : StepProperties {
 /// A graph bound to memory of a backend's device.
 ///
 /// The constructor fills parameters with normal numbers of variance 2 / fan-in (batch norm: scale 1, shift 0; biases 0;
-/// running variance 1), inputs that are read as labels or ids with valid whole numbers, each as likely as the others
-/// (see whole_numbers), the output gradient of a loss with {1, 0}, and other inputs and output gradients with standard
-/// normal numbers. They come from a counter-based generator seeded by Options::seed and the name, so they are the same
-/// on every backend. Parameter gradients start at zero. The plan copies what it needs of the graph, and shares
+/// running variance 1). Inputs that are read as labels or ids get valid whole numbers, equally likely (whole_numbers).
+/// The output gradient of a loss gets {1, 0}. Other inputs and output gradients get standard normal numbers. A
+/// counter-based generator, seeded by Options::seed and the name, gives the same numbers on every backend. Parameter
+/// gradients start at zero. The plan copies what it needs of the graph, and shares
 /// ownership of its backend if a shared_ptr owns it, as with make_backend. Any other backend must outlive the plan. On
 /// a moved-from plan every function but assignment throws UsageError. One caller at a time: forward(), backward(),
 /// update() and parameters_changed() throw UsageError, and run nothing, while another of them runs. Plans of one

@@ -43,7 +43,7 @@ constexpr std::int64_t dense_pitch(const Shape& shape, Layout layout) {
   return layout == Layout::nchw ? shape.image() : shape.c;
 }
 
-/// A view of device memory: its address, extents and element type. Owns nothing. A null tensor is "not wanted".
+/// A view of device memory: its address, extents and element type. Owns nothing. A null tensor means "not wanted".
 struct Tensor {
   void* data = nullptr;
   Shape shape;

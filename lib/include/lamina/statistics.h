@@ -17,17 +17,17 @@ struct Interval {
 /// median is binomial with p = 1/2, whatever their distribution.
 constexpr double interval_level = 0.95;
 constexpr std::size_t fewest_samples =
-    6;  ///< for an interval of that level: it goes from the least to the greatest of six, at 96.9 %
+    6;  ///< fewest samples for that level: the interval from the least to the greatest of six has 96.9 %
 
-/// The place of the interval's lower end among n sorted samples, counted from 1; the upper end is as far from the last.
-/// For 9 it is 2. 0 for fewer than `fewest_samples`.
+/// The place of the interval's lower end among n sorted samples, counted from 1; the upper end has the same place from
+/// the end. It is 2 for 9 samples, and 0 for fewer than `fewest_samples`.
 LAMINA_API std::size_t interval_rank(std::size_t samples);
 
-/// Needs a sample. For fewer than `fewest_samples` the ends are the least and the greatest.
+/// Needs at least one sample. With fewer than `fewest_samples` the interval goes from the least to the greatest.
 LAMINA_API Interval median_interval(std::vector<double> samples);
 
-/// The median of the ratios second[i] / first[i] of paired rounds: what slows both sides of a round does not change its
-/// ratio. Only rounds that both have count; at least one is needed. Two zeros have ratio 1.
+/// The median of the ratios second[i] / first[i] of paired rounds: a disturbance of both sides of a round does not
+/// change their ratio. Rounds of one side only do not count; at least one pair is needed. Two zeros have ratio 1.
 LAMINA_API Interval ratio_interval(const std::vector<double>& first, const std::vector<double>& second);
 
 }  // namespace lamina

@@ -90,10 +90,10 @@ class LAMINA_API Reviews {
   /// ln p(1 | ids) - ln p(0 | ids). Ids below 3 are ignored. Throws UsageError for an id beyond the vocabulary.
   double log_odds(std::span<const std::uint32_t> ids) const;
 
-  /// As for Glyphs. Assumes that whole reviews are read: pad to longest + 1 or more.
+  /// As Glyphs::optimum(). Assumes that whole reviews are read: pad to longest + 1 or more.
   Optimum optimum(std::int64_t samples, std::uint64_t seed) const;
 
-  /// As for Glyphs. Throws UsageError for an id beyond the vocabulary, or no list.
+  /// As Glyphs::best_on(). Throws UsageError for an id beyond the vocabulary, or no list.
   Optimum best_on(const IdSet&) const;
 
  private:

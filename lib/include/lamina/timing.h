@@ -1,5 +1,5 @@
 #pragma once
-// Help for those who time work on a device: a clock that has settled, and times without the host's launches.
+// Help for timing work on a device: warming up until the clock settles, and times without the host's launches.
 
 #include <cstddef>
 #include <functional>

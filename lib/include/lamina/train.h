@@ -49,7 +49,7 @@ struct EpochResult {
 /// The progress within an epoch.
 struct Progress {
   std::uint64_t epoch = 0;
-  std::int64_t batch = 0, batches = 0;  ///< batches done, and batches of the epoch
+  std::int64_t batch = 0, batches = 0;  ///< number of batches done, and of all batches in the epoch
   std::int64_t samples = 0;             ///< samples of the batch just done, on all ranks
   std::uint64_t updates = 0;            ///< updates since the run began
 };
@@ -69,7 +69,7 @@ struct TrainerOptions {
 
   const Source* validation = nullptr;  ///< must outlive the trainer
   bool shuffle = true;                 ///< a new order in every epoch
-  bool drop_last = false;  ///< drop the last batch if it is not full; otherwise added rows fill it, and count nothing
+  bool drop_last = false;  ///< drop the last batch if it is not full; otherwise extra rows fill it and do not count
   int threads = 1;         ///< threads that prepare batches; with 0, train() prepares them itself
 
   /// Initialiser of the weights of convolutions and fully connected ops: a name of lamina/initialisers.h. Other
@@ -85,10 +85,10 @@ struct TrainerOptions {
   std::int64_t checkpoint_updates = 0;  ///< updates between checkpoints; 0: after epochs only
 
   /// The ranks that train together, each with this graph, data and options; null: no other ranks. The graph's batch is
-  /// the part of one rank, and the global batch is that of all ranks. It must outlive the trainer.
+  /// the part of one rank, and all parts make up the global batch. The communicator must outlive the trainer.
   Communicator* communicator = nullptr;
-  /// Whether batch norm takes its statistics over the global batch of all ranks, as a single rank would; else over the
-  /// part of a rank.
+  /// Whether batch norm takes its statistics over the global batch of all ranks, as a single rank would; else over each
+  /// rank's part.
   bool synchronised_batch_norm = false;
   std::size_t bucket_bytes = std::size_t{4} << 20;  ///< bytes of gradients whose sums over the ranks begin together
 
@@ -120,10 +120,10 @@ class LAMINA_API Trainer {
   Trainer& operator=(Trainer&&) noexcept;
 
   /// Trains until `epochs` are complete, including those of a checkpoint, and returns all of them. Throws what device,
-  /// sources, callbacks and checkpoints throw; an error of a checkpoint after the callback. After such an exception
-  /// train() may be called again, unless the device failed. Throws a plain Error if the training is lost: a loss is not
-  /// finite (in f16: gradients are not finite at the least loss scale), or a parameter or a running statistic is not
-  /// finite when a checkpoint is written.
+  /// sources, callbacks and checkpoints throw; an error of a checkpoint is thrown after the callback. After such an
+  /// exception train() may be called again, unless the device failed. Throws a plain Error if the training is lost: a
+  /// loss is not finite (in f16: gradients are not finite at the least loss scale), or a parameter or a running
+  /// statistic is not finite when a checkpoint is written.
   const std::vector<EpochResult>& train(int epochs);
 
   const std::vector<EpochResult>& epochs() const;  ///< the complete epochs
@@ -162,8 +162,8 @@ class LAMINA_API DataParallel {
   /// last gradient is finished, while the pass goes on.
   void backward(Plan&, bool sums);
 
-  /// Scores of the global batches, from those of this rank's parts. An epoch has `samples` samples, a part up to
-  /// `part`.
+  /// Turns the scores of this rank's parts into the scores of the global batches. An epoch has `samples` samples, a
+  /// part has up to `part`.
   std::vector<Score> joined(std::vector<Score>, std::int64_t samples, int part) const;
 
   /// Replaces the running statistics of batch norm by their mean over all ranks. They are linear in the statistics of
@@ -175,7 +175,7 @@ class LAMINA_API DataParallel {
   void write_once(const std::function<void()>& write) const;
 
  private:
-  /// Adds up over the ranks the sums that the call before `call` left (StepProperties::cross_rank_sums). `first` is the
+  /// Sums over all ranks the values that the call before `call` left (StepProperties::cross_rank_sums). `first` is the
   /// first call of the pass.
   void join(const Plan&, std::size_t first, std::size_t call);
 

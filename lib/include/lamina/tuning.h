@@ -40,10 +40,10 @@ struct Raced {
 };
 
 /// Times the candidates in turns (A B C, C B A, ...), so that a slow drift of the machine favours none. One round to
-/// warm up comes first. `time(i)` returns seconds, or nothing if the candidate cannot run, which then has no rounds.
+/// warm up comes first. `time(i)` returns seconds, or nothing if the candidate cannot run: it then has no rounds.
 ///
 /// The first candidate stays, since it would be taken without a race. Any other leaves when it is clearly slower: if
-/// its warm-up took over 10 ms and over four times the shortest, or, after three rounds or more, if its whole interval
+/// its warm-up took over 10 ms and over four times the shortest, or if, after at least three rounds, its whole interval
 /// is above twice the interval of the least median. After `fewest_samples` rounds the race ends if only one is left.
 LAMINA_API std::vector<Raced> race(std::size_t candidates,
                                    const std::function<std::optional<double>(std::size_t)>& time,
@@ -59,7 +59,7 @@ LAMINA_API std::size_t winner(const std::vector<Rounds>&, double factor = 1);
 
 /// The measurements of one algorithm for one pass, and what it declares.
 struct Measurement {
-  Rounds seconds;             ///< times by round; for a clearly slower candidate maybe of its only run
+  Rounds seconds;             ///< times by round; a clearly slower candidate may have a single run
   bool finished = false;      ///< whether it ran to the end of the race
   bool of_one_image = false;  ///< whether it ran on one image only; `seconds` is multiplied by the batch
   std::size_t workspace_bytes = 0;
@@ -103,20 +103,20 @@ LAMINA_API LayerTuning::Picked pick(const std::vector<LayerTuning::Candidate>&,
 
 struct TuningRules {
   RaceRules race{};
-  double longest_seconds = 1;          ///< longest run of an algorithm ten times as slow as the fastest on one image
+  double longest_seconds = 1;          ///< limit on a run of an algorithm ten times as slow on one image as the fastest
   std::string rule{};                  ///< algorithm that counts as the rule's pick; empty: the backend's
   std::vector<std::string> further{};  ///< algorithms to try besides those that the backend lists
-  bool even_alone = false;             ///< whether to measure where there is no choice
+  bool even_alone = false;             ///< whether to measure a candidate that is the only one
   std::function<void()> before_run{};  ///< called before a timed run; may throw, which ends the tuning
-  /// Looks at the results of a candidate after its first run and after some further ones, outside the timed part, with
-  /// the unit that ran: the unit of one image for a candidate that runs on one image only.
+  /// Looks at the results of a candidate, outside the timed part: after its first run and after some later runs. It
+  /// gets the unit that ran, which may be the unit of one image.
   std::function<void(LayerTuning::Candidate&, const Spec&, const Args&)> look{};
 };
 
-/// Times every algorithm that the backend knows for the pass of the unit and does not refuse under the choice's limits:
-/// in a buffer, on the same numbers, with the betas of the unit, between two marks of the device's timer. The other
-/// passes run as the choice says: by rule, or by name. An algorithm that does not fit into the memory takes no part. An
-/// algorithm that throws Unsupported, UsageError or OutOfMemory while it runs is out, and also one that throws
+/// Times the algorithms for this pass of the unit, except those that the backend refuses under the choice's limits. All
+/// run in one buffer, on the same numbers, with the betas of the unit, between two marks of the device's timer. The
+/// other passes run as the choice says: by rule, or by name. An algorithm that does not fit into the memory takes no
+/// part. An algorithm that throws Unsupported, UsageError or OutOfMemory while it runs is out, and also one that throws
 /// DeviceError if the device still works. For a batch, each algorithm runs on one image first. An algorithm that is ten
 /// times as slow there, and would take longer than the rules allow, does not run on the batch.
 LAMINA_API LayerTuning tune(Backend&, const Spec&, Pass, const Choice&, void* buffer, std::size_t buffer_bytes,
@@ -127,8 +127,8 @@ LAMINA_API std::vector<std::size_t> bytes_to_tune(Backend&, const Spec&, Pass, c
 
 /// Looks at the results of a timed run, outside the timed part. Every run that is not short gets a look. A look
 /// disturbs a short run after it. So right after the first short run, untimed runs get looks until there are four
-/// looks, counting the `looked` before. Later short runs get no look. After the looks of a short run, and after the
-/// first look, the device is warmed up again.
+/// looks, including the `looked` earlier ones. Later short runs get no look. After the looks of a short run, and after
+/// the first look, the device is warmed up again.
 LAMINA_API void inspect_timed_run(Device&, int looked, double seconds, const std::function<void()>& run,
                                   const std::function<void()>& look);
 
@@ -140,7 +140,7 @@ struct ChoiceKey {
   std::string device;   ///< Device::describe()
   std::string version;  ///< version of this library, and Backend::describe()
   std::string unit;     ///< to_string(Spec): op, shapes, layouts, element types, betas
-  Choice asked{};       ///< the caller's choice, but for `measure` and `joins_gradients`; an empty algorithm is left
+  Choice asked{};       ///< the caller's choice without `measure` and `joins_gradients`; an empty algorithm is left
                         ///< open
   bool operator==(const ChoiceKey&) const = default;
 };
@@ -155,8 +155,8 @@ LAMINA_API std::string to_string(const ChoiceKey&);
 /// The algorithms chosen: forward, backward_params, backward_data; empty for a pass that was not measured.
 using Algorithms = std::array<std::string, 3>;
 
-/// A file of measured choices, in memory. Several processes may share the file: saving keeps what others saved
-/// meanwhile, under a lock of the folder, and replaces the file atomically. Not thread-safe.
+/// A file of measured choices, in memory. Several processes may share the file: saving keeps the choices that others
+/// saved, under a lock of the folder, and replaces the file atomically. Not thread-safe.
 class LAMINA_API ChoiceCache {
  public:
   struct Entry {
@@ -164,8 +164,8 @@ class LAMINA_API ChoiceCache {
     Algorithms algorithms;
   };
 
-  /// Reads the file. A missing file is an empty cache, and so is one of an earlier version of the format, which the
-  /// first save() replaces. Throws FileError, naming file and entry: unreadable, not a regular file, not JSON, not of
+  /// Reads the file. A missing file is an empty cache. So is a file in an earlier version of the format; the first
+  /// save() replaces it. Throws FileError, naming file and entry: unreadable, not a regular file, not JSON, not of
   /// this format, of a later version of the format, a repeated key.
   explicit ChoiceCache(std::filesystem::path file);
 
@@ -175,9 +175,9 @@ class LAMINA_API ChoiceCache {
   /// Throws FileError as the constructor does, and if the file cannot be written; the file is then unchanged.
   void save() const;
 
-  /// Takes what `asked` leaves open from the file, or else calls `measure`. The measured answer is remembered and also
-  /// saved, unless the file or its folder is read-only. An entry that names an algorithm unknown to the backend for
-  /// this unit is measured again.
+  /// Takes the algorithms that `asked` leaves open from the file, or else calls `measure`. The measured answer is
+  /// remembered and also saved, unless the file or its folder is read-only. An entry that names an algorithm unknown to
+  /// the backend for this unit is measured again.
   MeasuredChoice find_or_measure(Backend&, const Spec&, const Choice& asked,
                                  const std::function<MeasuredChoice()>& measure);
 

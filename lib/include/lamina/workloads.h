@@ -35,7 +35,7 @@ struct WorkloadOptions {
   /// Folder of the real files (docs/data.md): MNIST's, CIFAR-10's, imdb-train.ids and imdb-test.ids,
   /// imdb-bigrams-train.ids and imdb-bigrams-test.ids, or nietzsche.txt. Empty: a synthetic set in the same format.
   std::filesystem::path data{};
-  double share = 1;  ///< size of a synthetic set: samples for each published one, 0 to 16; above 1 for training only
+  double share = 1;       ///< size of a synthetic set relative to the published one, 0 to 16; above 1 for training only
   int width_divisor = 1;  ///< divides every hidden width (rounded up): narrow versions for tests
   int batch = 0;          ///< batch size; 0: the workload's own
   bool dropout = true;

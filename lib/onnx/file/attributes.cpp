@@ -1,4 +1,4 @@
-// Attributes of a node: absent ones take the default that the operator's definition has.
+// Attributes of a node. An absent attribute has the default of the operator's definition.
 
 #include "attributes.h"
 

@@ -11,7 +11,7 @@
 
 namespace lamina::onnx {
 
-/// Why a valid node cannot be expressed, and what would be needed. The error reports those of all nodes.
+/// Why a valid node cannot be expressed, and what would be needed. The error lists the refusals of all nodes.
 struct Refusal {
   std::string why;
   bool of_order = false;  ///< whether the order of the axes in memory is the reason, and not the extents
@@ -34,7 +34,7 @@ class Attributes {
   std::optional<Extents> integers(std::string_view name) const;
   /// The value in every form that the attribute has; empty if it is absent.
   AttributeValue value(std::string_view name) const;
-  /// An operand with a number for each axis or output, as whole numbers.
+  /// The whole numbers of an operand that has one for each axis or output.
   Extents list(const Constant&) const;
 
   /// Throws FileError that begins with where().
@@ -48,10 +48,10 @@ class Attributes {
 /// The double nearest to the shortest decimal of a float: 0.1 as a program wrote it, not 0.100000001.
 double as_written(float);
 
-/// Whether a name is among words with spaces in between.
+/// Whether a name is one of the words, which have spaces between them.
 bool is_any_of(std::string_view name, std::string_view words);
 
-/// An axis counted from the end if negative; FileError unless it is one of `rank`.
+/// The index of an axis. A negative `axis` counts from the end. FileError unless it is one of `rank` axes.
 std::size_t axis_of(const Attributes&, std::int64_t axis, std::size_t rank);
 
 }  // namespace lamina::onnx

@@ -29,7 +29,7 @@ struct Kind {
   std::optional<DType> floating{};
 };
 
-/// The properties of a type. An unknown type is like the last.
+/// The properties of a type. An unknown type has those of the last row.
 const Kind& kind_of(ElementType type) {
   using enum ElementType;
   static const std::vector<Kind> all = {
@@ -82,7 +82,7 @@ std::uint64_t number_of(std::string_view digits, const std::string& what) {
 }
 
 /// The file of external data: in the folder of the model's path or, where the model is a link, in the folder of its
-/// target. The target of the data's own link must lie there, too. Caches have both as links into one folder.
+/// target. If the data is a link, its target must lie there, too. In a download cache both are links into one folder.
 fs::path external_path(std::string_view location, const fs::path& model, const std::string& what) {
   const fs::path relative(location);
   const bool leaves = std::find(relative.begin(), relative.end(), "..") != relative.end();
@@ -99,7 +99,7 @@ fs::path external_path(std::string_view location, const fs::path& model, const s
                   ", a link out of the folder of the model: put the file itself there");
 }
 
-/// FileError unless the data has what the extents need, of this unit.
+/// Throws FileError unless `had` is the number of `unit` that the extents need.
 void demand(std::uint64_t needed, std::uint64_t had, const std::string& unit, const std::string& what,
             const std::string& of = "") {
   if (needed != had)

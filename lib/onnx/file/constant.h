@@ -24,7 +24,7 @@ struct Constant {
   Extents extents;
   std::vector<double> values;
   bool uniform = false;     ///< whether all elements equal the single one in `values`, which saves memory
-  bool of_extents = false;  ///< whether extents of dynamic values, and so the graph's batch, went into it
+  bool of_extents = false;  ///< whether it depends on extents of dynamic values, and so on the batch
 
   Origin origin = Origin::number;  ///< the highest origin among its operands
   std::string_view source{};       ///< name of the file's value that it comes from, perhaps its own
@@ -36,7 +36,7 @@ struct Constant {
 /// Elements of a tensor, or nothing if an extent is negative or the product is beyond 2^62.
 std::optional<std::int64_t> element_count(const Extents&);
 
-/// "2x3x4"; "a scalar"; the first 16 of many axes, and the number of the others.
+/// "2x3x4"; "a scalar"; of many axes the first 16, and the number of further axes.
 std::string text(const Extents&);
 
 bool is_floating(ElementType);
@@ -60,9 +60,9 @@ std::int64_t to_integer(double);
 /// location outside the folder. Memory is in proportion to the data that is there.
 Constant read_constant(const TensorMessage&, const std::filesystem::path& model, const std::string& what);
 
-/// The number of a tensor's values if the file has them in about the memory that they take here: as raw or external
-/// bytes of a floating type. Otherwise 0. Such external bytes are added to `external_bytes`. If the sum surpasses the
-/// file of external data, the number is 0.
+/// The number of a tensor's values if the file stores them as raw or external bytes of a floating type, which take
+/// about as much room as in memory. Otherwise 0. External bytes are added to `external_bytes`. If the sum exceeds the
+/// length of the external file, the number is 0.
 std::int64_t stored_numbers(const TensorMessage&, const std::filesystem::path& model, std::uint64_t& external_bytes);
 
 }  // namespace lamina::onnx

@@ -58,7 +58,7 @@ auto many(std::uint32_t tag, std::vector<Element>& all, Read read) {
   return Field<decltype(take), std::vector<Element>>{tag, take, &all};
 }
 
-/// Decodes messages whose structs take at most `most_bytes`. The struct of a message of two bytes takes a hundred.
+/// Decodes messages whose structs take at most `most_bytes`. A message of two bytes may need a struct of a hundred.
 class Decoder {
   /// Reserves the vectors of repeated fields, then decodes each known field.
   template <class... Fields>
@@ -207,8 +207,8 @@ class Decoder {
   std::size_t most_bytes_, left_;
 };
 
-/// A whole message. Its structs take at most 8 times its length and `more` bytes: those of a real one take its length
-/// or less.
+/// Decodes a whole message. Its structs may take 8 times its length plus `more` bytes. In a real file they take no more
+/// than its length.
 template <class Message>
 Message decoded(std::string_view bytes, std::size_t more, const std::string& file, const std::string& what) {
   try {

@@ -51,7 +51,7 @@ struct AttributeMessage {
 /// NodeProto.
 struct NodeMessage {
   std::string_view name, op_type, domain;
-  std::vector<std::string_view> inputs, outputs;  ///< an empty name is an absent one
+  std::vector<std::string_view> inputs, outputs;  ///< an empty name: absent
   std::vector<AttributeMessage> attributes;
   std::string_view traced;  ///< metadata of PyTorch's new exporter: the traced call
 

@@ -27,7 +27,7 @@ class Nodes {
   const NodeMessage& operator[](std::size_t i) const { return *nodes_[i]; }
   bool is_open(std::size_t i) const { return live_[i] && !done_[i]; }  ///< whether it is needed and not done
   void finish(std::size_t i) { done_[i] = 1; }
-  /// Live nodes that read a value, also those whose branches read it.
+  /// Live nodes that read a value, themselves or in a branch.
   const std::vector<std::size_t>& readers(std::string_view value) const;
 
  private:

@@ -27,9 +27,9 @@ class Origins {
   Origin by_file(std::string_view initializer) const;
 
   bool of_pytorch_;
-  std::unordered_map<std::string_view, Origin> stated_;                 ///< by the file, buffers included
+  std::unordered_map<std::string_view, Origin> stated_;                 ///< roles in the file, also of buffers
   std::unordered_map<std::string_view, std::string_view> folded_from_;  ///< lists of names, by initializer
-  std::unordered_map<std::string_view, Origin> given_;                  ///< by OnnxOptions::trains
+  std::unordered_map<std::string_view, Origin> given_;                  ///< roles by OnnxOptions::trains
 };
 
 }  // namespace lamina::onnx

@@ -15,7 +15,7 @@ struct Numbers {
   WeightSource scale_source{}, shift_source{};
 };
 
-/// The result is x with this scale and shift: by a ScaleShift, or by those of its pending norm.
+/// Makes the result x with this scale and shift, by a ScaleShift or by the pending norm of x.
 void result_of(NodeContext& context, const DynamicValue& x, Numbers numbers, ElementType type, bool of_norm = false) {
   const std::int64_t count = std::ssize(numbers.scale);
   Op op = ScaleShift{.by_channel = count > 1, .learned = numbers.learned};
@@ -143,7 +143,7 @@ bool is_trainable(const NodeContext& context, const DynamicValue& x, const NodeC
           elements_by_channel(context, x, aligned(node.node, context.opset(), its.extents, x.view.size())));
 }
 
-/// A sum of values of one shape, and with their axes in one order, is a single op.
+/// A sum of values with one shape and one order of axes is a single op.
 void import_sum(NodeContext& context) {
   const DynamicValue& first = context.spread(0);
   std::vector<Value> operands;
@@ -156,7 +156,7 @@ void import_sum(NodeContext& context) {
 }
 
 /// A value and a constant: one op ScaleShift. Arithmetic with constants that follows the node is fused into the op: any
-/// number of fixed constants; but if a constant trains, only a factor and then a shift. If a constant differs within a
+/// number of fixed constants or, if a constant trains, one factor and then one shift. If a constant differs within a
 /// channel, all elements of an image become channels.
 void import_arithmetic(NodeContext& context) {
   const std::string_view op = context.node().op_type;

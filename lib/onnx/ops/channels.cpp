@@ -37,8 +37,8 @@ Value as_rows(NodeContext& context, Value x, std::int64_t extent, std::int64_t s
   return context.append_once(op, x, name);
 }
 
-/// h[-1] of an LSTM or GRU of several layers: the only reader of the concatenated h of all layers takes the last one.
-/// The others need not be computed. Does nothing and returns false for other nodes.
+/// h[-1] of an LSTM or GRU of several layers: the only reader of the concatenated h of all layers takes the last
+/// layer's. Other layers' h need not be computed. Does nothing and returns false for other nodes.
 bool takes_last_layer(NodeContext& context, std::size_t along, std::size_t rank) {
   const std::optional<std::int64_t> index = context.next_index(along, rank);
   const std::size_t last = context.inputs() - 1;
@@ -69,7 +69,7 @@ std::optional<Joint> joint_of(const std::vector<DynamicValue>& all, std::size_t 
     if (!x.view[along].empty()) several = &x.view[along];
   }
   const std::int64_t image = all[0].value.shape().image();
-  Extents strides = {1, image};  // one element each: where the axis is in the file, or outside all others
+  Extents strides = {1, image};  // axes of one element: the axis where the file has it, or outside all others
   for (std::size_t i = along + 1; i < all[0].view.size(); ++i) strides[0] *= extent(all[0].view[i]);
   if (several != nullptr) strides = {several->front().stride};
   for (const std::int64_t stride : strides) {
@@ -121,7 +121,7 @@ DynamicValue as_value(NodeContext& context, std::size_t input, const DynamicValu
 }  // namespace
 
 void import_concat(NodeContext& context) {
-  std::size_t computed = 0, constants = 0;  // the first that is computed
+  std::size_t computed = 0, constants = 0;  // index of the first computed input, number of constants
   for (std::size_t i = context.inputs(); i-- > 0;) context.is_constant(i) ? ++constants : computed = i;
   const std::size_t rank = context.viewed(computed).view.size(),
                     along = axis_of(context, context.integer("axis", 1), rank);

@@ -25,7 +25,7 @@ void demand_extents(const NodeContext& context, const Constant& w) {
   demand_planes(x.size());
 }
 
-/// The bias of the node, unless it is 0 and does not train; else that of an Add behind the node.
+/// The bias of the node, unless it is 0 and does not train; else the bias of an Add after the node.
 Bias bias_of(NodeContext& context, const Extents& result) {
   Bias bias;
   if (context.has(2)) {
@@ -79,7 +79,7 @@ void import_conv(NodeContext& context) {
                      blurs ? WeightSource{} : WeightSource{context.input_name(1)});
 }
 
-/// The windows that spread the elements of x, `count` the extent of the result, and the op's output_pad.
+/// The windows that spread the elements of x (their `count` is the extent of the result), and the op's output_pad.
 std::pair<Windows, Size> spread_windows(NodeContext& context, const Extents& x, const Extents& kernel) {
   const std::size_t axes = kernel.size();
   Windows windows = stated_windows(context, x, kernel);

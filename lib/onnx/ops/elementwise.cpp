@@ -1,4 +1,4 @@
-// Functions of single elements, limits and casts; GELU, also in parts.
+// Functions of single elements, limits and casts; GELU, also as several nodes.
 
 #include <algorithm>
 #include <cmath>
@@ -42,7 +42,7 @@ void import_gelu(NodeContext& context) {
   context.result_of(Pointwise{by_tanh ? Of::gelu_tanh : Of::gelu}, context.dynamic(0));
 }
 
-/// Alone, or with what follows it: times x, and for a Mish a tanh before.
+/// A Sigmoid alone, or with the Mul by x that follows it: a silu.
 void import_sigmoid(NodeContext& context) {
   context.dynamic(0);  // refuses a constant before the Mul is fused
   const bool is_silu = context.fuse_chain({{.op_type = "Mul", .with = context.input_name(0)}});
@@ -100,7 +100,7 @@ void import_clip(NodeContext& context) {
   clip(context, 0, limit("min", 1, -infinity), limit("max", 2, infinity));
 }
 
-/// Max and Min of a value and numbers: a Clip. Of values: a Binary.
+/// Max and Min: a Clip for a value and numbers, a Binary for values.
 void import_limit(NodeContext& context) {
   bool any_constant = context.inputs() < 2;
   for (std::size_t i = 0; i < context.inputs(); ++i) any_constant = any_constant || context.is_constant(i);
@@ -123,7 +123,7 @@ void import_limit(NodeContext& context) {
 
 using Link = NodeContext::Link;
 
-/// Whether the node is x times the number; a division counts.
+/// Whether the node multiplies x by the number, or divides x by its inverse.
 bool multiplies_by(const NodeContext& node, std::string_view x, double number) {
   const std::string_view op = node.node().op_type;
   if (node.inputs() != 2 || (op != "Mul" && op != "Div")) return false;
@@ -133,7 +133,7 @@ bool multiplies_by(const NodeContext& node, std::string_view x, double number) {
 }
 
 /// Fuses what follows `start`, which is x / sqrt(2), the cube of x or its square. The last factor is the result of
-/// `half`, x / 2, or x if `half` is null. Does nothing and returns false for others.
+/// `half`, x / 2, or x if `half` is null. Does nothing and returns false for other nodes.
 bool fuse_from(NodeContext& start, std::string_view x, const NodeContext* half) {
   constexpr Link one{"Add", 1}, inner{"Mul", std::numbers::sqrt2 * std::numbers::inv_sqrtpi}, scale{"Mul", 0.044715};
   const Link times_x{.op_type = "Mul", .with = x}, plus_x{.op_type = "Add", .with = x};
@@ -174,7 +174,7 @@ void import_cast(NodeContext& context) {
     context.result(x);
   } else {
     throw Refusal{"it converts " + text(x.type) + " to " + text(to) +
-                  ": only floating point types become each other; convert before or after the network"};
+                  ": only floating point types are converted to each other; convert before or after the network"};
   }
 }
 

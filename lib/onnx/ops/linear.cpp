@@ -106,8 +106,7 @@ void multiply_by_vector(NodeContext& context) {
   const std::size_t rank = a.view.size(), last = rank - 1;
   const Extents of_a = extents(a.view), of_b = extents(b.view);
   if (rank < 2 || of_b.size() != rank || (of_a[last - 1] != 1 && of_b[last] != 1))
-    throw Refusal{
-        "both its factors are computed, and neither is a row or a column: only a constant second one is read"};
+    throw Refusal{"both its factors are computed, and neither is a row or a column: the second must be a constant"};
   if (of_a[last] != of_b[last - 1]) context.invalid("multiplies " + text(of_a) + " by " + text(of_b));
   std::swap(b.view[last - 1], b.view[last]);
   const DynamicValue products =
@@ -122,7 +121,7 @@ void multiply_by_vector(NodeContext& context) {
 
 void import_matmul(NodeContext& context) {
   if (context.is_constant(0))
-    throw Refusal{"its first factor is a constant: only a second one is read; write w @ x as (x.mT @ w.mT).mT"};
+    throw Refusal{"its first factor is a constant: only the second may be one; write w @ x as (x.mT @ w.mT).mT"};
   if (!context.is_constant(1)) return multiply_by_vector(context);
   const DynamicValue& x = context.dynamic(0);
   const Constant& w = context.constant(1, "its second factor");

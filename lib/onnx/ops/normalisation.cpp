@@ -53,7 +53,7 @@ View joined(const View& view, std::size_t first) {
   return reshaped(rest, {*element_count(extents(rest))}).value_or(View{});
 }
 
-/// Appends a norm with its scale and shift. Each has `count` numbers, one for each of as many groups of channels.
+/// Appends a norm with its scale and shift. Each has `count` numbers, one for each of `count` groups of channels.
 template <class Norm>
 void append_norm(NodeContext& context, Norm op, const DynamicValue& x, std::int64_t count) {
   const std::int64_t channels = x.value.shape().c;
@@ -90,8 +90,8 @@ void append_norm(NodeContext& context, Norm op, const DynamicValue& x, std::int6
     context.weights(y, parts[i], {channels}, std::move(numbers[i]), type, sources[i]);
 }
 
-/// An InstanceNormalization is a group norm whose groups are its second axis: exporters write GroupNorm so. Before
-/// opset 21 a GroupNormalization has a scale and a shift for each group; these do not train.
+/// An InstanceNormalization is a group norm whose groups are its second axis. Exporters write GroupNorm in this form.
+/// Before opset 21 a GroupNormalization has a scale and a shift for each group; these do not train.
 void import_group_norm(NodeContext& context) {
   const DynamicValue& x = context.dynamic(0);
   const Shape shape = x.value.shape();
@@ -145,7 +145,7 @@ void import_dropout(NodeContext& context) {
   const bool drops = training && rate != 0;
   if (drops && !context.for_training())
     throw Refusal{"it drops also in inference: export net.eval(), or read it with OnnxOptions::training"};
-  if (drops) context.only_output("use what it drops from alone, and not the mask");
+  if (drops) context.only_output("use its first output alone, and not the mask");
   if (context.wanted(1)) {  // the mask: nothing is dropped
     context.consume_budget(1);
     const ElementType type = context.opset() < 10 ? x.type : ElementType::boolean;

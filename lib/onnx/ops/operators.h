@@ -20,8 +20,8 @@ using Operators = std::vector<OperatorRow>;
 constexpr std::string_view of_elements =
     "Abs Celu Clip Elu Exp Gelu HardSigmoid HardSwish LeakyRelu Log Mish PRelu Relu Selu Sigmoid Softplus Sqrt Tanh";
 
-/// The format's names of enumerators, in their order. Functions are operators: a Mul makes silu of x and a Sigmoid, and
-/// attributes tell one Gelu from the other.
+/// ONNX's names of the enumerators, in their order. A function's name is an operator: for silu the Mul of x and a
+/// Sigmoid. The two Gelu differ in an attribute.
 constexpr const char* function_names[] = {"Sigmoid",   "Tanh", "Clip", "HardSigmoid", "HardSwish", "Mul",
                                           "LeakyRelu", "Elu",  "Celu", "Gelu",        "Gelu",      "Softplus",
                                           "Mish",      "Exp",  "Log",  "Sqrt",        "Abs",       "Pow"};
@@ -56,17 +56,17 @@ bool mean_of_squares(NodeContext&);     ///< AveragePool
 bool divided_by_squares(NodeContext&);  ///< Div of the value by the result of its squares
 bool padded_squares(NodeContext&, const Extents& before, const Extents& after, double number);  ///< Pad
 bool squares_and_number(NodeContext&, std::size_t at);  ///< Mul, Add or Pow with a constant, which is operand `at`
-/// arithmetic.cpp: the operator's function of the first two operands, of its result and the third, and so on. All are
-/// computed.
+/// arithmetic.cpp: applies the operator's function to the first two operands, then to the result and the third, and so
+/// on. All operands are computed values.
 void join_all(NodeContext&);
-// elementwise.cpp: GELU in parts, of which the node is the first. The input is x. Imports it and returns true, or does
-// nothing and returns false.
+// elementwise.cpp: if the node is the first of a GELU that is several nodes, with this input as x, imports the GELU and
+// returns true. Otherwise does nothing and returns false.
 bool takes_gelu(NodeContext&, std::size_t input);
 // channels.cpp
 /// Elements of an axis of a value that is not pending. Refusal for an axis of images.
 DynamicValue part_of(NodeContext&, const DynamicValue&, std::size_t along, const Range&, const std::string& name);
 void import_gather_part(NodeContext&);  ///< Gather from a computed value
-// sequence.cpp: Gather or Slice of the last step of an LSTM or GRU. Does nothing and returns false for others.
+// sequence.cpp: Gather or Slice of the last step of an LSTM or GRU. Does nothing and returns false for other nodes.
 bool takes_step(NodeContext&, std::size_t along, std::int64_t step, bool keeps_axis);
 
 /// Throws a Refusal because of the order of a value's axes in memory: `why`, and what would be needed.
@@ -74,8 +74,8 @@ bool takes_step(NodeContext&, std::size_t along, std::int64_t step, bool keeps_a
 /// As refuse_order(), for an operator's input. The reason begins with the input's shape in the graph.
 [[noreturn]] void refuse_input(const DynamicValue&, const std::string& why = "in another order");
 
-/// The value with the labelled axes as the graph's. If they are not, a Reorder of this name makes it. Refusal if the
-/// images are not the axis n.
+/// The value with its axes as the graph's axes, by the labels. If they are not, a Reorder of this name makes them so.
+/// Refusal if the images are not the axis n.
 DynamicValue in_order(NodeContext&, const DynamicValue&, const AxisLabels&, const std::string& name);
 /// The value whose axes in the file are the graph's n, c, h, w (or n, c, h with w 1), if need be by a Reorder.
 Value as_image(NodeContext&, const DynamicValue&);
@@ -84,29 +84,29 @@ DynamicValue as_channels(NodeContext&, const DynamicValue&, const std::string& n
 /// Labels of a value whose last axis is the channels.
 AxisLabels channels_last(std::size_t rank);
 
-/// A value, and the graph's axes that hold some of the file's.
+/// A value, and the axes of the graph that hold certain axes of the file.
 struct WholeAxes {
   DynamicValue x;
   bool channels = false, rows = false, columns = false;
 };
-/// The value with the axes `over` as whole axes of the graph, or with `single` as one of them: as it is, or as the rows
-/// of a Reorder. Refusal if they are not of each image.
+/// The value with the axes `over` as whole axes of the graph, with `single` as one axis: as it is, or as the rows of a
+/// Reorder. Refusal if `over` has an axis of images.
 WholeAxes whole_axes(NodeContext&, const DynamicValue&, const std::vector<char>& over, bool single);
 
 /// A function of two computed values. Either may have an extent of 1 where the other has more.
 DynamicValue joined(NodeContext&, BinaryFunction, DynamicValue a, DynamicValue b, const std::string& name);
-/// Reduces the axes `over`: by a pool if they are pixels and there is one for them.
+/// Reduces the axes `over`: by a pool if they are pixels and a pool can do it.
 DynamicValue reduce(NodeContext&, const WholeAxes&, const std::vector<char>& over, ReduceBy, const std::string& name,
                     bool keeps_axes);
 
-/// The numbers of a constant. FileError unless there are `count`, one for each channel or group of them.
+/// The numbers of a constant. FileError unless there are `count`, one for each channel or group of channels.
 std::vector<double> numbers_of(const NodeContext&, std::size_t input, const std::string& what, std::int64_t count);
 
 /// Drops a bias that is 0 and does not train.
 void drop_zeros(const NodeContext&, std::vector<double>& bias, std::size_t input);
 
-/// The view of a value of this shape, whose axis `along` has the channels, with another number of them. Refusal if they
-/// are joined with other axes.
+/// The view of a value of this shape, whose axis `along` has the channels, with another number of channels. Refusal if
+/// the channels are joined with other axes.
 View with_channels(const View&, std::size_t along, const Shape&, std::int64_t channels);
 
 /// A number of the file as an int; FileError that names it if it is out of range.

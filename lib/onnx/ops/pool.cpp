@@ -49,7 +49,7 @@ std::optional<Rounding> equal_pads(const Windows& windows) {
   return std::nullopt;
 }
 
-/// Appends an op that pads instead of the pool: by its pads if they are `counted`, else as far as its windows reach.
+/// Appends a Pad in place of the pool's pads: all of them if they are `counted`, else as far as the windows reach.
 void pad_image(NodeContext& context, Pool& pool, double number, bool counted) {
   std::array<std::int64_t, 2> before{}, after{};
   for (std::size_t i = 0; i < 2; ++i) {
@@ -61,8 +61,8 @@ void pad_image(NodeContext& context, Pool& pool, double number, bool counted) {
   pool.image = append_pad(context, pool.image, pool.windows, before, after, number);
 }
 
-/// Whether a Pad of this number before the pool can become pads of the pool. Not if rounded up: windows that start in a
-/// pool's own end pad are left out, windows that start in the cells of a Pad are not.
+/// Whether a Pad of this number before the pool can become pads of the pool. It cannot if the count is rounded up:
+/// windows that start in a pool's end pad are left out, windows that start in the cells of a Pad are kept.
 bool takes_over_pads(const NodeContext& context, double number) {
   const std::optional<Padding>& padding = context.padded(0).padding;
   return padding && padding->op.value == number && auto_pad_of(context).empty() && context.integer("ceil_mode", 0) == 0;
@@ -98,7 +98,7 @@ void import_max_pool(NodeContext& context) {
   std::optional<Rounding> rounding = equal_pads(pool.windows);
   if (!rounding) {
     pad_image(context, pool, lowest, false);
-    rounding = equal_pads(pool.windows);  // there is one: without pads, rounding down gives these windows
+    rounding = equal_pads(pool.windows);  // it exists: without pads, rounding down gives these windows
   }
   append_pool(context, pool, MaxPool{.window = 1, .stride = 1}, *rounding, x.type);
 }
@@ -106,7 +106,7 @@ void import_max_pool(NodeContext& context) {
 void import_average_pool(NodeContext& context) {
   if (mean_of_squares(context)) return;
   bool counted = context.integer("count_include_pad", 0) != 0;
-  // The zeros of a Pad count in the mean, those of the pool's own pads only with count_include_pad.
+  // The zeros of a Pad count in the mean. The pool's own pads count only with count_include_pad.
   const bool pads = !all_are(context.integers("pads").value_or(Extents{}), std::int64_t{0});
   const bool fuses = (!pads || counted) && takes_over_pads(context, 0);
   const DynamicValue& x = fuses ? context.padded(0) : context.dynamic(0);

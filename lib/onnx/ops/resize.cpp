@@ -1,4 +1,4 @@
-// Resize and Upsample. The op is the one that shows the same cells, by the same weights, as the node.
+// Resize and Upsample. The op is chosen so that it reads the same cells, with the same weights, as the node.
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace lamina::onnx {
 namespace {
 
-constexpr double nearly = 1e-6;  // of a cell: what f32 loses in a factor or position
+constexpr double nearly = 1e-6;  // tolerance in cells, for factors and positions rounded to f32
 
 /// An axis of the image: its extents in x and y, and the node's factor. The step is 0 if the factor is to / from.
 struct Along {
@@ -58,7 +58,7 @@ double position_of(const Rule& rule, const Along& a, int i) {
   return std::min(std::max(at + nearly, 0.0), a.from - 1.0);
 }
 
-/// Whether elements of the op lie where those of the node do.
+/// Whether the elements of the op lie where the node's elements lie.
 bool agrees(const Rule& rule, const Along& a, ResizeBy by) {
   const ResizeAxis axis = resize_axis(by, a.from, a.to, by == ResizeBy::linear_aligned ? 0 : a.step());
   for (int i = 0; i < a.to; ++i) {

@@ -90,7 +90,7 @@ Value append_recurrent(NodeContext& context, const Recurrence& its, Steps steps)
       const Constant& b = context.constant(3);
       std::ranges::copy(reordered(context, b, 2 * d * rows, hidden, 1, order), bias.begin());
       const std::vector<double> recurrent = reordered(context, b, (2 * d + 1) * rows, hidden, 1, order);
-      const std::size_t apart = gru ? static_cast<std::size_t>(2 * hidden) : recurrent.size();  // m of a GRU
+      const std::size_t apart = gru ? static_cast<std::size_t>(2 * hidden) : recurrent.size();  // start of m in a GRU
       for (std::size_t k = 0; k < recurrent.size(); ++k)
         bias[k < apart ? k : k + static_cast<std::size_t>(hidden)] += recurrent[k];
     }

@@ -70,7 +70,7 @@ void import_expand(NodeContext& context) {
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     Axis& its = x.view[x.view.size() - wanted.size() + i];
     const std::int64_t own = extent(its);
-    const bool is_batch = its == axis(shape.n, shape.image());  // the file's may be another
+    const bool is_batch = its == axis(shape.n, shape.image());  // the file's batch may differ
     if (wanted[i] < 1 || (own != 1 && wanted[i] != 1 && wanted[i] != own && !is_batch))
       context.invalid("expands " + text(context.extents(0)) + " to " + text(wanted));
     if (own == 1 && wanted[i] != 1) its = {{wanted[i], 0}};

@@ -87,7 +87,7 @@ Windows stated_windows(const Attributes& node, const Extents& input, const std::
   if (!kernel && !node.has("kernel_shape")) node.invalid("has no kernel_shape");
   const Extents kernels = kernel ? *kernel : window_numbers(node, "kernel_shape", 1, axes, 1);
   if (kernel && node.has("kernel_shape") && window_numbers(node, "kernel_shape", 1, axes, 1) != *kernel)
-    node.invalid("has a kernel_shape that is not that of its weights, " + text(*kernel));
+    node.invalid("has a kernel_shape that differs from its weights' kernel, " + text(*kernel));
   const Extents strides = window_numbers(node, "strides", 1, axes, 1);
   const Extents dilations = window_numbers(node, "dilations", 1, axes, 1);
   const Extents pads = window_numbers(node, "pads", 0, 2 * axes, 0);

@@ -16,7 +16,7 @@ struct Windows {
     std::int64_t input = 1;
     std::int64_t count = 1;  ///< number of windows by the operator's definition
     std::int64_t span() const { return dilation * (kernel - 1) + 1; }
-    /// Number of windows if the pads are these.
+    /// Number of windows with these pads.
     std::int64_t count_with(std::int64_t before, std::int64_t after, Rounding) const;
   };
   std::array<Along, 2> along;  ///< rows, columns; a value of three axes has one column
@@ -30,7 +30,7 @@ struct Windows {
   Size begin() const { return {static_cast<int>(along[0].begin), static_cast<int>(along[1].begin)}; }
 };
 
-/// How the node determines its pads itself; empty: it states them. FileError for a text that the format does not have.
+/// The node's rule for its pads; empty: it states the pads. FileError for a text that the format does not have.
 std::string auto_pad_of(const Attributes&);
 
 /// Throws a Refusal for a value of more than four axes, such as a batch of volumes.
@@ -50,7 +50,7 @@ bool have_equal_pads(const Windows&, Rounding = Rounding::down);
 /// Appends an op Pad for these parts of the pads, and takes them out of the windows.
 Value append_pad(NodeContext&, Value image, Windows&, const std::array<std::int64_t, 2>& before,
                  const std::array<std::int64_t, 2>& after, double number = 0);
-/// Appends an op Pad for the excess of the larger pads, so that those of the windows are equal at both ends.
+/// Appends an op Pad for the excess of the larger pads, so that the pads of the windows are equal at both ends.
 Value with_equal_pads(NodeContext&, Value image, Windows&);
 
 }  // namespace lamina::onnx

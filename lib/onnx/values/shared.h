@@ -15,7 +15,7 @@ namespace lamina::onnx {
 struct WeightSource {
   std::string_view value{};  ///< name in the file; empty: not a parameter
   bool transposed = false;   ///< whether the parameter is the transpose of the value
-  int part = 0;              ///< index of the node, where one value has the parameters of several
+  int part = 0;              ///< index of the node, if one value has the parameters of several nodes
 };
 
 /// The bias of a product; empty: none.
@@ -35,13 +35,13 @@ struct WeightUse {
   std::int64_t whole;       ///< number of elements of the origin
 };
 
-/// The uses so far. A file does not state which uses share a parameter. The rules:
+/// The uses so far. A file does not state which uses share a parameter, so these rules decide:
 ///
-/// - Uses with the same numbers and one origin share it. But exporters write equal parameters only once, as PyTorch's
+/// - Uses with the same numbers and origin share one. But exporters write equal parameters only once, as PyTorch's
 ///   do with the scales of new batch norms. So if all numbers of a use are equal, both uses must read the same value of
 ///   the file.
-/// - If the traced calls of both nodes are known, they must share an operand. All numbers of a use may then be equal.
-/// - A use and a transposed use of the same numbers share it: exporters that fold a tied weight's transpose write both.
+/// - If the traced calls of both nodes are known, they must share an operand. All numbers of a use may then be equal. -
+/// A use and a transposed use of the same numbers share one: exporters that fold a tied weight's transpose write both.
 class SharedWeights {
  public:
   /// The name of an earlier use of the same parameter, whose numbers are in `weights`; empty: this is the first.

@@ -9,7 +9,7 @@
 namespace lamina::onnx {
 namespace {
 
-/// Appends an innermost factor, and joins it with its neighbour if it continues it.
+/// Appends an innermost factor. If it continues its neighbour, the two are joined.
 void append(Axis& axis, OnnxFactor factor) {
   if (factor.extent == 1) return;
   if (!axis.empty() && axis.back().stride == factor.extent * factor.stride) {
@@ -61,7 +61,7 @@ GraphLayout layout_of(const Extents& extents, const AxisLabels& labels) {
   };
   layout.shape = {narrow(whole[0]), narrow(whole[1]), narrow(whole[2]), narrow(whole[3])};
   layout.view.resize(extents.size());
-  for (std::size_t i = extents.size(); i-- > 0;) {  // the last of those that share an axis is the innermost
+  for (std::size_t i = extents.size(); i-- > 0;) {  // of axes with one label the last is the innermost
     std::int64_t& inner = stride[names.find(labels[i])];
     layout.view[i] = axis(extents[i], inner);
     inner *= extents[i];

@@ -65,7 +65,7 @@ std::optional<View> with_extent(const View&, std::size_t along, std::int64_t str
 /// The view of a value under other extents with the same product. Nothing if numbers would have to move.
 std::optional<View> reshaped(const View&, const Extents&);
 
-/// The factors of an axis of a value of this shape, each in one axis of the graph. Nothing if one is in parts of two.
+/// The factors of an axis of a value of this shape, each in one axis of the graph. Nothing if a factor spans two axes.
 std::optional<Axis> split(const Axis&, const Shape&);
 
 /// The view of a value after a reduction: the graph's axes that hold the axes `over` have become 1. For all other axes
@@ -98,14 +98,14 @@ struct PendingRecurrent {
   std::unordered_map<Steps, Value> made{};  ///< ops that were appended, by their steps
 };
 
-/// A group norm whose readers decide whether it has a scale and a shift, which are those of a Mul and an Add behind it.
+/// A group norm whose readers decide whether it has a scale and a shift. A Mul and an Add after it have their numbers.
 struct PendingNorm {
   GroupNorm op;
   std::string name;
   std::optional<Value> made{};  ///< the op without scale and shift, if a reader needed it
 };
 
-/// What a reader of a value takes as it is, as bits: the kinds of pending computations, and repetition by an Expand.
+/// Bits for what a reader takes as it is: each kind of pending computation, and repetition by an Expand.
 namespace keep {
 enum : unsigned { padding = 1, squares = 2, recurrent = 4, norm = 8, expanded = 16, all = 31 };
 }

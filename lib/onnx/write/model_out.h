@@ -37,18 +37,18 @@ class ModelOut {
   ModelOut& operator=(const ModelOut&) = delete;
 
   void take(const std::string& name) { taken_.insert(name); }
-  /// The name, or a similar one if it is taken. The result is then taken.
+  /// The name, or a similar one if it is taken. Marks the result as taken.
   std::string free_name(std::string name);
   void add(const NodeOut&);
   /// Adds an initializer, and returns its name. FileError for a number out of f32's range.
   std::string add_numbers(const std::string& name, const Extents&, std::span<const double>);
   std::string add_integers(const std::string& name, const Extents&);
-  /// Says of an initializer whether it trains.
+  /// Records whether an initializer trains.
   void add_role(std::string_view initializer, bool trains);
   void add_input(const std::string& name, const Shape& shape) { add_value(11, name, shape, false); }
   /// A matrix has no rows and columns.
   void add_output(const std::string& name, const Shape& its, bool matrix) { add_value(12, name, its, matrix); }
-  /// The file, whose graph has this name.
+  /// The bytes of the file. `graph` is the name of its graph.
   std::string bytes(const std::string& graph);
 
  private:

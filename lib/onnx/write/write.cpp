@@ -1,5 +1,5 @@
 // Writing a graph as a model. A fully connected op becomes a Gemm of matrices: a Flatten comes before it, and an
-// Unsqueeze after it if an op needs rows and columns again. Reading the model makes no nodes of these two.
+// Unsqueeze after it if an op needs rows and columns again. When the model is read, these two make no nodes.
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +25,7 @@ using onnx::Extents;
 Extents both(Size size) { return {size.h, size.w}; }
 Extents around(Size pad) { return {pad.h, pad.w, pad.h, pad.w}; }
 
-/// How the file orders a parameter, which is cut into `parts` equal parts: the indices of its parts; -1: zeros.
+/// The order of a parameter's equal parts in the file: the index of each part; -1: a part of zeros.
 struct Gathered {
   std::vector<int> places = {0};
   int parts = 1;
@@ -268,7 +268,7 @@ class Exporter {
     return graph_.nodes()[input(i)].name;
   }
 
-  /// The extents of numbers for each channel of the result.
+  /// The extents of a tensor with a number for each channel of the result.
   Extents of_channels() const { return matrix_[id_] ? Extents{node_->shape.c} : Extents{node_->shape.c, 1, 1}; }
 
   /// The name of an operand of four axes.
@@ -303,7 +303,7 @@ class Exporter {
     emit(op_type, std::move(operands), std::move(attributes));
   }
 
-  /// Operands of a norm. A norm that is not affine has ones and zeros that are no parameters.
+  /// Operands of a norm. The ones and zeros of a norm that is not affine are no parameters.
   std::vector<std::string> scale_and_shift(const std::string& x, bool affine) {
     const std::int64_t channels = node_->shape.c;
     if (affine) return {x, parameter("weight", {channels}), parameter("bias", {channels})};

@@ -17,7 +17,7 @@ struct ByteSource::Gzip {
   bool ended = false;
 
   Gzip() {
-    constexpr int gzip_only = 15 + 16;  // the largest window; a gzip header and no other
+    constexpr int gzip_only = 15 + 16;  // 15: the largest window; 16: only with a gzip header
     const int status = inflateInit2(&stream, gzip_only);
     if (status != Z_OK) throw std::bad_alloc();  // the only error that these arguments allow
   }

@@ -106,7 +106,7 @@ ImageSet Glyphs::draw(std::int64_t count, std::uint64_t seed) const {
     const int c = below(words[0], classes);
     const int first_row = top(options_) - options_.shift + below(words[1], places);
     const int first_column = left(options_) - options_.shift + below(words[2], places);
-    // With the probability of the options, the label is wrong. Then it is one of the others.
+    // The label is wrong with the probability of the options. Then it is any of the other classes.
     const bool is_wrong = (label[0] + 0.5) * 0x1p-32 < options_.wrong_labels;
     set.labels.push_back(
         static_cast<std::uint8_t>(is_wrong ? (c + 1 + below(label[1], classes - 1)) % options_.classes : c));

@@ -163,7 +163,7 @@ void Loader::start(std::uint64_t epoch, std::int64_t first) {
                      std::to_string(first));
   std::unique_lock lock(work.mutex);
   work.stop(lock);
-  work.next = -1;  // remains so if the order throws
+  work.next = -1;  // stays -1 if shuffled() throws
   if (work.options.shuffle) work.order = shuffled(work.source.count(), work.options.seed, epoch);
   for (Slot& slot : work.slots) slot.error = nullptr, slot.ready = false;
   work.epoch = epoch;

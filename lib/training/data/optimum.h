@@ -27,9 +27,9 @@ struct GrowingMean {
   }
 };
 
-/// The means of the largest posterior and of the posterior's entropy, with 99 % intervals; posterior(i) is that of
-/// sample i. Given the samples, they have the same expectations as the share of right answers and the mean of
-/// -ln p(label), and vary less.
+/// The means of the largest posterior and of the posterior's entropy, with 99 % intervals; posterior(i) is the
+/// posterior of sample i. These means have the same expectations as the share of right answers and the mean of -ln
+/// p(label), and vary less.
 template <class Posterior>
 Optimum estimated_optimum(std::int64_t samples, const Posterior& posterior) {
   GrowingMean accuracy, loss;

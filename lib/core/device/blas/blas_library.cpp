@@ -135,7 +135,7 @@ const BlasLibrary& blas_library(const std::string& directory) {
   const std::filesystem::path opened = std::filesystem::path(library->path).parent_path();
   if (!directory.empty() && !std::filesystem::equivalent(opened, directory, error))
     throw LoadError("cuBLAS was opened as " + library->path +
-                    " before, and a process can have only one; not the one in " + directory);
+                    " before, and a process can have only one: it cannot open the one in " + directory);
   return *library;
 }
 

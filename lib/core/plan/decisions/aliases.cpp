@@ -2,10 +2,10 @@
 //
 // Each value starts as a separate block or, if it is a view, as a part of its parent's block. All members of a block
 // have one element type. A merge at step t puts one block (of `inner`) into another (at the place of `outer`). Neither
-// may destroy what the other still has to read. So where members a and b overlap, a is not written after t as long as b
-// has reads to come, and vice versa. A write at t counts, too, with two exceptions. A unit that works element by
-// element may write inner over outer if it is the last reader of outer. A gradient that shares the memory of another
-// gradient is not written at all.
+// may destroy content of the other that is still to be read. So where members a and b overlap, a is not written after t
+// as long as b is still to be read, and vice versa. A write at t counts, too, with two exceptions. A unit that works
+// element by element may write inner over outer if it is the last reader of outer. A gradient that shares the memory of
+// another gradient is not written at all.
 
 #include <algorithm>
 #include <map>
@@ -28,7 +28,7 @@ struct Region {
     return offset + shift < other.offset + other.extent && other.offset < offset + shift + extent;
   }
   bool is_at(std::int64_t place, std::int64_t length) const { return offset == place && extent == length; }
-  /// Whether a member is written after `when` and no later than a last read in the other region.
+  /// Whether a member is written after `when` and no later than the last read in the other region.
   bool writes_into(const Region& other, Step when) const {
     const auto next = writers.upper_bound(when);
     return next != writers.end() && next->first <= other.last_read();

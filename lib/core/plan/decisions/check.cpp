@@ -57,7 +57,7 @@ void check_lazy_updates(const Nodes& nodes, const Options& options) {
   check_lazy(*options.optimiser);
   for (const NodeId id : nodes.ids())
     if (std::holds_alternative<Embedding>(nodes[id].op)) return;
-  throw UsageError(what + "are those of embeddings, and graph " + nodes.graph().name() + " has none");
+  throw UsageError(what + "are for embeddings, and graph " + nodes.graph().name() + " has none");
 }
 
 void check_options(const Nodes& nodes, const Options& options) {
@@ -90,7 +90,7 @@ void check_shared(const Nodes& nodes, const Backend& backend, const Options& opt
   if (&other.backend() != &backend) fail("it runs on another backend");
   if (parameter_dtype(other.options().dtype) != parameter_dtype(options.dtype) ||
       other.options().layout != options.layout)
-    fail("the element type of its parameters or its layout is another");
+    fail("its parameters have another element type, or its layout is another");
   const auto same = [&](const std::string& name, const Tensor& there, const Shape& here) {
     if (there.shape != here) fail(name + " is " + to_string(there.shape) + " there and " + to_string(here) + " here");
   };

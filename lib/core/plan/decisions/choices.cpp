@@ -12,7 +12,7 @@
 namespace lamina::planner {
 namespace {
 
-/// The choice for one of the unit's nodes, by name; the last such node has precedence. Null: there is none.
+/// The choice for one of the unit's nodes, by name; the last node with a choice has precedence. Null: there is none.
 const Choice* by_name(const Unit& unit, const Nodes& nodes, const Options& options) {
   for (auto node = unit.nodes.rbegin(); node != unit.nodes.rend(); ++node)
     if (const auto named = options.choice_of.find(nodes[*node].name); named != options.choice_of.end())
@@ -20,8 +20,8 @@ const Choice* by_name(const Unit& unit, const Nodes& nodes, const Options& optio
   return nullptr;
 }
 
-/// Throws UsageError for an unknown algorithm that is named for a pass that is not lowered. No backend is asked about
-/// such a pass, so none would report it.
+/// Throws UsageError if the choice names an unknown algorithm for a pass that is not lowered. The backend never sees
+/// such a pass, so it would not report the name.
 void check_unlowered(const Unit& unit, const Nodes& nodes, const Backend& backend) {
   for (std::size_t p = 0; p < std::size(algorithm_passes); ++p) {
     const std::string& wanted = unit.choice.algorithm[p];

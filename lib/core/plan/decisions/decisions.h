@@ -1,6 +1,6 @@
 #pragma once
-// The decisions of a plan before it has memory, in this order. layout.cpp calls them, and has the backend lower the
-// units between choices and lifetimes. Most have a file of their name; pitches are in views.cpp.
+// The decisions of a plan before it has memory, in this order. layout.cpp calls these functions. Between choices and
+// lifetimes it lets the backend lower the units. Most functions have a file of their name; pitches are in views.cpp.
 
 #include "layout.h"
 
@@ -14,8 +14,8 @@ void check(const Nodes&, const Backend&, const Options&);
 Units fuse(const Nodes&, const Backend&, const Options&);
 
 /// betas: the first writer of each gradient overwrites it, later writers add to it. A unit adds to all its parameter
-/// gradients or to none. If it is the first writer of only some of them, these are set to zero before, and it adds to
-/// all.
+/// gradients or to none. If it is the first writer of only some of them, these are set to zero first, and the unit adds
+/// to all.
 void set_betas(Units&, const Nodes&);
 
 /// betas: which units take over the mask of the ReLU before them. With Options::keep_values no unit does: the caller

@@ -70,7 +70,7 @@ class Fuser {
       return std::ranges::find(nodes_[node].fixed, true) != nodes_[node].fixed.end();
     };
     if (options_.mode == Mode::training && (has_fixed(unit.nodes.front()) || has_fixed(next))) return false;
-    // A join belongs to the chain whose value is made last, because the other operands exist by then.
+    // A node with several inputs belongs to the chain that ends last, because the other inputs exist by then.
     if (std::ranges::max(inputs) != unit.y()) return false;
     // In training, statistics are updated in the order of the nodes, and a unit runs where its last node is.
     const auto follows_update = [&](NodeId node) {
@@ -80,8 +80,8 @@ class Fuser {
     // One unit must not read a value through two different ops, because one kernel would have to add the two gradients.
     const auto known = [&](NodeId x) { return std::ranges::find(unit.x, x) != unit.x.end(); };
     if (std::ranges::any_of(inputs, known)) return false;
-    // A sum of a value with itself does not fuse: both operands would be the value inside the unit, which is not
-    // stored. Kernels add one operand to a unit.
+    // A sum of a value with itself is not fused: both operands would be the value inside the unit, which is not stored.
+    // Kernels add one operand to a unit.
     if (std::holds_alternative<Add>(nodes_[next].op) && (inputs.size() != 2 || inputs[0] == inputs[1])) return false;
     const auto operand = std::ranges::find(inputs, unit.y()) - inputs.begin();
     return backend_.fuses(unit.spec, nodes_[next], static_cast<int>(operand));
@@ -115,7 +115,7 @@ class Fuser {
     return {shape, dtype, options_.layout, pitch, pitch};
   }
 
-  /// The op with its node's seed and the place of this rank's images filled in.
+  /// The node's op with the seed, the place of this rank's images, or the ranks filled in.
   Op completed_op(NodeId node) const {
     Op op = nodes_[node].op;
     if (auto* dropout = std::get_if<Dropout>(&op)) {

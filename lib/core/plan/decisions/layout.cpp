@@ -29,7 +29,7 @@ Buffer scratch_buffer(Device& device, const PlanLayout& layout) {
   }
 }
 
-/// The unit with one step of dw and dx, if a kernel does both.
+/// The unit with one step for dw and dx instead of two, if it has a kernel that does both.
 Lowered joined(Lowered unit) {
   const auto dw = std::ranges::find_if(unit.steps, [](const Lowered::Step& each) { return each.with_dx != nullptr; });
   if (unit.steps.end() - dw < 2 || dw[1].algorithm != dw->algorithm || dw[1].passes != std::vector{Pass::backward_data})

@@ -1,6 +1,6 @@
 #pragma once
-// The layout of a plan: when everything is written and read, what shares memory, and the place of everything: a few
-// buffers, and for each tensor and block an offset in one of them.
+// The layout of a plan: when each tensor is written and read, which tensors share memory, and for each tensor and block
+// an offset in one of a few buffers.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,9 +22,9 @@ struct Accesses {
 };
 
 struct Lifetimes {
-  EachNode<Accesses> value;  ///< accesses; of a dropped value those up to its last forward reader
+  EachNode<Accesses> value;  ///< accesses of the value; if it is dropped, up to its last forward reader
   EachNode<Accesses> gradient;
-  EachNode<Accesses> recomputed;  ///< the second life of a dropped value; without writes it is not dropped
+  EachNode<Accesses> recomputed;  ///< accesses of a dropped value once it is recomputed; no writes: not dropped
   bool dropped(NodeId node) const { return !recomputed[node].writes.empty(); }
 };
 
@@ -76,19 +76,19 @@ struct PlanLayout {
   Lifetimes lives;
   Aliases aliases;
   EachNode<Location> value, gradient, recomputed;
-  /// Locations as in Node; empty if another plan has them.
+  /// Locations of parameters and state, as in Node; empty if another plan has them.
   EachNode<std::vector<Location>> parameter, parameter_gradient, state;
   EachUnit<Location> saved, scratch, prepared;
   EachUnit<Workspaces> workspace;
-  EachUnit<decltype(MeasuredChoice::tied)> tied;  ///< algorithms tied with the measured ones; may be empty
+  EachUnit<decltype(MeasuredChoice::tied)> tied;  ///< algorithms tied with the measured picks; may be empty
   std::size_t parameter_bytes = 0;                ///< bytes of the parameters; their gradients take as much
   std::size_t norm_offset = 0;                    ///< offset in the optimiser's buffer, after its state
-  std::size_t loss_scale_offset = 0;              ///< offset after that
+  std::size_t loss_scale_offset = 0;              ///< offset of the loss scale, after the norm
   std::vector<ArenaBlock> blocks;
   MemoryReport memory;
 };
 
-/// Touches no device. Throws what Plan documents, except for what concerns memory.
+/// Touches no device. Throws what Plan documents, except OutOfMemory and DeviceError.
 PlanLayout make_layout(const Graph&, Backend&, const Options&);
 
 /// The layout with measured algorithms where a choice asks for them. The tuner measures in memory that is not in use

@@ -44,7 +44,7 @@ class Arena {
     for (std::size_t i = 0; i < blocks_.size(); ++i) *locations_[i] = {BufferKind::arena, packing.offsets[i]};
     return packing.bytes;
   }
-  /// Extends every block's life to that of the plan, for plans that pack nothing.
+  /// Lets every block live as long as the plan, for plans that pack nothing.
   void outlive(Step end) {
     for (ArenaBlock& block : blocks_) block.life.first = 0, block.life.last = static_cast<int>(end);
   }
@@ -124,7 +124,7 @@ struct Tensors {
     }
   }
 
-  /// Sets each member's location from that of its root, once that is known.
+  /// Sets each member's location, once the location of its root is known.
   void follow_roots() {
     for (const NodeId i : lives.ids()) {
       if (lives[i].writes.empty() || places.root[i] == i) continue;

@@ -1,7 +1,7 @@
 #pragma once
-// A graph as units of work, with what is known of each before there is memory. The things that a plan numbers, nodes
-// with the values they make, units, and steps of its clock, each have a type of their own, so that a number of one kind
-// cannot be used as another.
+// A graph as units of work, and what is known of each unit before memory is allocated. A plan numbers nodes (and the
+// values that they make), units and steps. Each of these numbers has its own type, so that a number of one kind cannot
+// be used as another.
 
 #include <cstddef>
 #include <memory>
@@ -92,7 +92,7 @@ struct View {
 /// forward at step i and backward at step 2N - 1 - i.
 struct Units {
   EachUnit<Unit> list;
-  EachNode<UnitId> producer;              ///< the unit that makes the value; none for inputs and inside units
+  EachNode<UnitId> producer;              ///< the unit that makes the value; none for inputs and values inside units
   EachNode<std::vector<UnitId>> readers;  ///< units that read the value, ascending, once per operand
   EachNode<bool> wanted;                  ///< whether the gradient of the value is wanted
   EachNode<DType> dtype;                  ///< element type of the value and of its gradient
@@ -113,7 +113,7 @@ std::vector<NodeId> differentiable_inputs(const Nodes&, NodeId);
 
 /// Whether the node has a parameter that is not fixed.
 bool trains(const Node&);
-/// Whether a pass computes gradients of the node's parameters. If all are fixed, it does so only where dx needs them.
+/// Whether a pass computes gradients of the node's parameters. If all are fixed: only in ops whose dx needs it.
 bool computes_gradients(const Node&);
 
 /// By node: whether the gradient of the output reaches it, so that the node's gradient is defined. It does not reach a

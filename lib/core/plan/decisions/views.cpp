@@ -45,7 +45,7 @@ class Views {
   }
 
  private:
-  /// Two types differ by a cast, and no view casts.
+  /// A view cannot convert between types.
   bool same_type(NodeId a, NodeId b) const { return units_.dtype[a] == units_.dtype[b]; }
 
   /// Whether every unit that touches the value takes a pitch.

@@ -16,7 +16,7 @@ struct BoundCall {
 
 struct Calls {
   std::vector<BoundCall> bound;    ///< forward's calls, then backward's
-  std::vector<Call> described;     ///< the same, for the caller
+  std::vector<Call> described;     ///< the same calls, as the caller sees them
   std::size_t forward = 0;         ///< how many calls belong to forward
   std::vector<BoundCall> prepare;  ///< in inference: the calls that run when parameters change
 };

@@ -11,8 +11,8 @@
 namespace lamina::planner {
 
 /// Owns the memory of a layout. Parameter gradients and the optimiser's state start as zeros, inputs and the arena as
-/// NaN, so that a read of what was never written is visible. Parameters and state may belong to another Memory; they
-/// then live as long as either.
+/// NaN, so that reading an element that was never written shows. Parameters and state may belong to another Memory;
+/// they then live as long as either.
 class Memory {
  public:
   Memory(Device&, const PlanLayout&, const Nodes&, const Options&, const Memory* share);
@@ -27,7 +27,7 @@ class Memory {
   Tensor state(NodeId, std::size_t k) const;
   Tensor optimiser_state(NodeId, std::size_t k, std::size_t which) const;  ///< state of parameter k
 
-  UpdateTensors all_parameters() const;  ///< all of them as one row
+  UpdateTensors all_parameters() const;  ///< all parameters as one row
 
   /// The rows that an update is applied to. All parameters are one row. With lazy updates of tables there are several
   /// rows: the tables, and the parameters between them.
@@ -45,7 +45,7 @@ class Memory {
   DType parameter_dtype_;
   lamina::Layout order_;
   std::shared_ptr<const Lasting> lasting_;
-  EachNode<std::vector<Tensor>> shared_parameter_, shared_state_;  // empty unless another memory's are used
+  EachNode<std::vector<Tensor>> shared_parameter_, shared_state_;  // the tensors of another Memory, if it shares them
   Buffer parameter_gradients_, optimiser_, inputs_, arena_, prepared_;
 };
 

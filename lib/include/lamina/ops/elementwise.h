@@ -33,7 +33,7 @@ struct Softmax {
 };
 
 /// The functions of one element, with the numbers a and b of a Pointwise. The gradient dx = dy f'(x) is computed from
-/// y, or from x for those marked (x): y does not say what x was, or not as exactly.
+/// y, but from x for the functions marked (x): y does not determine their x, or not exactly enough.
 enum class Function : std::uint8_t {
   sigmoid,       ///< 1 / (1 + exp(-x))
   tanh,          ///< tanh(x)
@@ -83,12 +83,12 @@ enum class BinaryFunction : std::uint8_t {
   multiply,  ///< a b; da = dy b, db = dy a
   divide,    ///< a / b; da = dy / b, db = -dy a / b^2
   maximum,   ///< max(a, b); the larger element gets dy, the other 0. A NaN stays a NaN, and both get dy
-  minimum,   ///< min(a, b); the smaller element gets dy, the other 0. A NaN as in maximum
+  minimum,   ///< min(a, b); the smaller element gets dy, the other 0. A NaN: as in maximum
 };
 
-/// y = function(x[0], x[1]), element by element. The inputs have equal n. Each of c, h and w is equal, or 1 in an input
-/// that then repeats, such as a gate N x C x 1 x 1 (squeeze-and-excitation) or N x 1 x H x W. The gradient of such an
-/// input is a sum over what repeats, in a fixed order. ShapeError: other shapes.
+/// y = function(x[0], x[1]), element by element. The inputs have equal n. Their c, h and w are equal, or 1 in an input
+/// that then repeats: for instance a gate N x C x 1 x 1 (squeeze-and-excitation) or N x 1 x H x W. Its gradient is a
+/// sum over the repetitions, in a fixed order. ShapeError: other shapes.
 struct Binary {
   BinaryFunction function;
   bool operator==(const Binary&) const = default;
@@ -117,9 +117,9 @@ struct PRelu {
 enum class ReduceBy : std::uint8_t { mean, sum, max };
 
 /// y = the mean, the sum or the maximum of x over the axes that are set. Each of them has extent 1 in y.
-/// Of a sum dx = dy; of a mean dx = dy / number of its elements. The gradient of a maximum goes to the first one in
-/// order of c, h, w, as in PyTorch's max(dim); PyTorch's amax divides it among equal ones. A NaN counts as the maximum.
-/// ShapeError: no axis.
+/// For a sum dx = dy; for a mean dx = dy / number of its elements. The gradient of a maximum goes to the first one in
+/// order of c, h, w, as in PyTorch's max(dim); PyTorch's amax divides it among equal maxima. A NaN counts as the
+/// maximum. ShapeError: no axis.
 struct Reduce {
   ReduceBy by;
   bool channels = false, rows = false, columns = false;

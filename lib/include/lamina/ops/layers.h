@@ -1,5 +1,5 @@
 #pragma once
-// Data, convolutions, pools and fully connected layers, and what all ops share: extents of two axes, and the axes.
+// Data, convolutions, pools and fully connected layers, and types that all ops share: Size and Axis.
 
 #include <cstdint>
 
@@ -45,7 +45,7 @@ struct Conv {
 
 /// y[n,k,p,q] = bias[k] + sum over c,h,w,r,s of x[n,c,h,w] * w[c, k - g*channels/groups, r, s] where p = h*stride - pad
 /// + r*dilation and q = w*stride - pad + s*dilation, over the channels c of the group g of k. It is the data gradient
-/// of the convolution of y to x that has these weights and numbers.
+/// of a convolution from y to x with the same weights and options.
 ///
 /// x: N x C x H x W           w: C x channels/groups x kernel x kernel     bias: 1 x channels x 1 x 1
 /// y: N x channels x P x Q    P = (H - 1) stride - 2 pad + dilation (kernel - 1) + output_pad + 1; Q likewise

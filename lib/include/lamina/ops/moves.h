@@ -16,13 +16,13 @@ namespace lamina {
 /// at the opposite end.
 enum class PadBy : std::uint8_t { value, edge, reflect, wrap };
 
-/// y[n,c,p,q] = x[n, c - channels_before, p - before.h, q - before.w], and where that is outside x: `value`, or along
-/// each axis the cell
-///     edge      the nearest: 0 or H - 1
+/// y[n,c,p,q] = x[n, c - channels_before, h, w], where h = p - before.h and w = q - before.w. If h or w is outside x,
+/// y is `value`, or h is replaced as follows, and w alike:
+///     edge      0 or H - 1, whichever is nearer
 ///     reflect   -h or 2 (H - 1) - h
 ///     wrap      h + H or h - H
 /// y: N x channels_before + C + channels_after x before.h + H + after.h x before.w + W + after.w
-/// dx is the part of dy inside. Unless by value, each cell also gets the dy of the border cells that show it.
+/// dx is the part of dy inside. Except by value, each cell also gets the dy of the border cells that copy it.
 /// ShapeError: a negative side, an extent above 2^31 - 1, a value that is NaN or, if finite, beyond f32, a side above
 /// H - 1 by reflect or above H by wrap, channels unless by value.
 struct Pad {
@@ -34,17 +34,17 @@ struct Pad {
   bool operator==(const Pad&) const = default;
 };
 
-/// What an element of y shows of x, along each axis. Element i of y lies at cell i step + offset of x, limited to 0 and
-/// H - 1. In PyTorch's words these are F.interpolate's modes; "bilinear" is linear along both axes.
-///     nearest          offset 0; the cell below, as its "nearest"
-///     nearest_exact    offset step / 2; the cell below, as its "nearest-exact"
+/// How an element of y is made from x, along each axis. Element i of y lies at cell i step + offset of x, limited to 0
+/// and H - 1. The enumerators are modes of PyTorch's F.interpolate; "bilinear" is linear along both axes.
+///     nearest          offset 0; the cell below; PyTorch's "nearest"
+///     nearest_exact    offset step / 2; the cell below; PyTorch's "nearest-exact"
 ///     linear           offset step / 2 - 1/2; the cells below and above, weighted by how near they are
 ///     linear_aligned   offset 0, step (H - 1) / (to.h - 1): the corners of x and y coincide (align_corners)
 enum class ResizeBy : std::uint8_t { nearest, nearest_exact, linear, linear_aligned };
 
 /// y: N x C x to.h x to.w, from x as `by` says. dx[i] is the sum of all dy[j], each times the weight of x[i] in y[j].
 ///
-/// A step of 0 is H / to.h or W / to.w. PyTorch's is 1 / scale_factor where it is given a factor and not a size, which
+/// A step of 0 means H / to.h or W / to.w. If PyTorch gets a factor and not a size, its step is 1 / scale_factor, which
 /// differs if H scale_factor is no whole number. In nearest modes, a position at most 2^-20 below a cell is that cell.
 /// ShapeError: an extent below 1; a step that is negative or not finite in f32, or not 0 where corners are aligned.
 struct Resize {

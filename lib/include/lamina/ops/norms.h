@@ -6,8 +6,8 @@ namespace lamina {
 /// y = scale[c] * (x - mean[c]) / sqrt(variance[c] + epsilon) + shift[c].
 ///
 /// Training: mean and biased variance of the batch over n,h,w; then running = (1 - momentum) running + momentum batch,
-/// where the running variance uses the unbiased one (count / (count - 1)). Inference: mean and variance are the
-/// running ones. Parameters: scale, shift (weight and bias by name). State: running_mean, running_var.
+/// where the running variance uses the unbiased variance (times count / (count - 1)). Inference: mean and variance are
+/// the running statistics. Parameters: scale, shift (weight and bias by name). State: running_mean, running_var.
 /// ShapeError: in training (when a plan is made) fewer than two values per channel; epsilon not positive; momentum
 /// outside 0 to 1; ranks below 1.
 /// Ioffe, Szegedy: Batch Normalization, 2015, algorithm 1.
@@ -32,7 +32,7 @@ struct GroupNorm {
   bool operator==(const GroupNorm&) const = default;
 };
 
-/// As GroupNorm, with the mean and the variance of the channels of one pixel, as ConvNeXt's LayerNorm2d has them; of
+/// As GroupNorm, but with the mean and the variance over the channels of one pixel, as in ConvNeXt's LayerNorm2d. For
 /// vectors it is the usual LayerNorm. ShapeError: epsilon not positive. Ba and others: Layer Normalization, 2016.
 struct LayerNorm {
   double epsilon = 1e-5;
