@@ -37,5 +37,18 @@ def name_of(network):
 
 
 def protocol_of(name):
-    """How a network is timed."""
+    """How a network is timed; a file's, as lamina_bench times it in training, with images of torchvision's size."""
+    if name.endswith(".onnx"):
+        return types.SimpleNamespace(image=224, channels=3, softmax=False, input_gradient=False, accumulate=True)
     return table(os.environ.get(ASKED, BENCH))[name]
+
+
+def torch_name(name):
+    """PyTorch's name of a parameter of a file that PyTorch exported: /a/a.0/b/Conv.weight is a.0.b.weight."""
+    if not name.startswith("/"):
+        return name
+    *scopes, node = name[1:].split("/")
+    path = []
+    for scope in scopes:  # a child of a Sequential has the name of its parent, too
+        path[-1:] = [scope] if path and scope.startswith(path[-1] + ".") else [*path[-1:], scope]
+    return ".".join([*path, node.partition(".")[2]])

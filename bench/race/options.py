@@ -119,8 +119,6 @@ def parse(description, words=None):
         if name.endswith(".onnx") and given.what == "networks":
             if not os.path.isfile(name):
                 parser.error(f"there is no file {name}")
-            if any(variant.engine == "torch" for variant in given.peers_variants):
-                parser.error(f"--peers: torch cannot read {name}; onnxruntime and openvino can, with --modes inference")
             continue
         try:
             variants.check_known("training" if given.what == "trainings" else "network", name, known)

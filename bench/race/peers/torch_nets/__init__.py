@@ -19,11 +19,15 @@ TORCHVISION = {
 
 
 def build(name, softmax=None):
-    """A network by name. `softmax` None: as the published tables timed it."""
+    """A network by name, or torchvision's of an ONNX file's name. `softmax` None: as the published tables timed it."""
     softmax = networks.protocol_of(name).softmax if softmax is None else softmax
-    if name in TORCHVISION:
+    file = networks.name_of(name) if name.endswith(".onnx") else ""
+    if file or name in TORCHVISION:
         from torchvision import models  # which trainings need not have
-        theirs, settings = TORCHVISION[name]
+        theirs, settings = TORCHVISION.get(name, (file, {}))
+        if theirs not in models.list_models():
+            raise ValueError(f"torchvision has no network {theirs}: PyTorch races only files that are named after one of "
+                             "its networks, such as mnasnet1_0.onnx; onnxruntime and openvino race any, in inference")
         net = models.get_model(theirs, **settings)
         if name.startswith(("vgg", "alexnet")):
             net.avgpool = nn.Identity()  # of maps of the size that it would make
@@ -39,10 +43,11 @@ def load(net, weights):
     # Where Lamina has a 1x1 convolution, PyTorch may have a Linear. A layer scale of PyTorch has no shift, and has the
     # name of its block.
     own = net.state_dict()
-    state = {name: values for name, values in own.items() if name.endswith("num_batches_tracked")}
+    state = type(own)((name, values) for name, values in own.items() if name.endswith("num_batches_tracked"))
+    state._metadata = own._metadata  # MNASNet reads its version there
     for name, values in weights.items():
         if not name.endswith("layer_scale.shift"):
-            name = name.removesuffix(".scale")
+            name = networks.torch_name(name).removesuffix(".scale")
             values = torch.tensor(values)
             state[name] = values.reshape(own[name].shape) if name in own else values
     net.load_state_dict(state)
