@@ -1,4 +1,4 @@
-// The rows as a JSON file, whole at every moment.
+// A file of results, complete at every moment.
 
 #include "result_file.h"
 
