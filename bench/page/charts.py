@@ -83,9 +83,9 @@ def ranged(points, param, x, y, tooltip, mark=DOT, line=True, **color):
 def chart(chart_name, title, says, layers, pick=None, legend="series", zoom=True, options=(), height=320):
     """A chart of layers, with a title and a sentence below it, `says`."""
     # pick: (label, field): adds a box. The reader chooses one value of the field, and layers that have it show only it.
-    # legend: the field whose values the reader chooses by a click in the legend; sets the param NAME_lit. zoom: moves by
-    # dragging and zooms by Ctrl and the wheel; without Ctrl, the wheel scrolls the page. options: more boxes. The table
-    # below the chart has the values of the tooltips.
+    # legend: the field whose values the reader chooses by a click in the legend; sets the param NAME_lit. zoom: moves
+    # by dragging and zooms by Ctrl and the wheel; without Ctrl, the wheel scrolls the page. options: more boxes. The
+    # table below the chart has the values of the tooltips.
     datasets, params = {}, list(options)
     if pick:
         label, field = pick

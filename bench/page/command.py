@@ -8,8 +8,8 @@ import atomic
 import wheels
 from page import packages, prices, results
 
-DESCRIPTION = """Makes one HTML page of result files, which lamina_bench writes with --benchmark_out, and bench/race
-likewise. The files may come from several machines or versions. The page needs no network and no other file."""
+DESCRIPTION = """Makes one HTML page of result files. lamina_bench and bench/race/race write them with --benchmark_out.
+The files may come from several machines or versions. The page needs no network and no other file."""
 STATUS = "Exit status: 0; 1 if a file was left out or nothing could be written; 2 for wrong use."
 PRICES = "dated prices, used in place of bench/published/prices.csv, in its format; may be given several times"
 

@@ -37,7 +37,7 @@ def label(line):
 
 @functools.cache
 def machines():
-    """A record for each device and cuDNN: label, device, sources that print the times, {network: {pass: time in ms}}."""
+    """A record for each device and cuDNN: label, device, sources, and times as {network: {pass: milliseconds}}."""
     found = {}
     for line in lines("published.csv"):
         about = {"label": label(line), "device": line["device"], "source": [], "times": {}}

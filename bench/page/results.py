@@ -242,7 +242,7 @@ def parse(content):
 
 
 def names_of(paths):
-    """The names that the page shows for files. Files of equal names get their folder's name in front: "before-1.json"."""
+    """The names that the page shows for files. If two are equal, the folder's name comes first: "before-1.json"."""
     paths = [os.path.abspath(path) for path in paths]
     count = collections.Counter(map(os.path.basename, dict.fromkeys(paths)))
     found = {}

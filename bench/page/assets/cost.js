@@ -46,7 +46,7 @@
     const all = ranked(its("what").value);
     showRanking(all);
     const winsOf = (wins) => (wins < Infinity ? `; the cheapest below ${digits(wins)} USD/h` : "");
-    // A measured machine without a price is shown with its fastest row. A published machine without a price is left out.
+    // A measured machine without a price is shown with its fastest row. A published one without a price is left out.
     const isFirst = (item) => item.measured && all.find((one) => one.machine === item.machine) === item;
     const records = all.filter((item) => dollars(item) < Infinity || isFirst(item)).map((item) => ({
       who: item.who,

@@ -17,8 +17,8 @@
     return {text: digits(time.ms), number: time.ms, note, title, rerun: time.run, under: true};
   };
 
-  /// The speed relative to another machine: the ratio of lamina_bench compare if both took turns, otherwise the ratio of
-  /// the medians.
+  /// The speed relative to another machine: the ratio of lamina_bench compare if both took turns, otherwise the ratio
+  /// of the medians.
   const speedCell = (time, other, base) => {
     if (!time || !base) return "";
     const {ratio, low, high} = (time.turns || {})[data.machines.indexOf(other)] || {ratio: base.ms / time.ms};

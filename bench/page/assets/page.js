@@ -31,7 +31,7 @@ const say = (text) => {
 };
 
 const copy = (text) =>
-    navigator.clipboard.writeText(text).then(() => say(`Copied: ${text}`), () => say(`This browser does not let a page copy: ${text}`));
+    navigator.clipboard.writeText(text).then(() => say(`Copied: ${text}`), () => say(`Copying is blocked: ${text}`));
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-run]");

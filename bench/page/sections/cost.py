@@ -38,7 +38,7 @@ def network_items(model):
 
 
 def training_items(model):
-    """An item for each training, with its mean epoch. Epochs on a share of the samples get an item name of their own."""
+    """An item for each training, with its mean epoch. The item's name says if only a share of the samples was used."""
     for one in model.trainings:
         share, count = one.differs.get("synthetic"), len(one.seconds)
         what = f"{one.key['network']}, training"
