@@ -26,7 +26,7 @@ def default_folder():
 
 
 def resolve(requirements, needs=False):
-    """{package: version} of the newest wheels that meet pip's requirements. `needs`: also of their dependencies."""
+    """{package: version} of the newest wheels that meet pip's requirements. `needs`: with their dependencies."""
     command = [*PIP, "--dry-run", "--ignore-installed", "--quiet", "--report", "-"]
     done = subprocess.run([*command, *([] if needs else ["--no-deps"]), *requirements], capture_output=True, text=True,
                           check=False)
@@ -64,7 +64,7 @@ def install(wheels, tree, needs=False):
                              "complete wheels.")
         with open(os.path.join(beside, DONE), "w", encoding="utf-8") as file:
             json.dump(wheels, file)
-        if not is_here(wheels, tree):  # true unless another process was faster
+        if not is_here(wheels, tree):  # or another process was faster
             shutil.rmtree(tree, ignore_errors=True)
             os.replace(beside, tree)
     finally:

@@ -21,7 +21,7 @@
 namespace lamina::bench {
 namespace {
 
-constexpr double gate_strictness = 50;  // probability of a wrong `slower`, over that of a wrong failure of the gate
+constexpr double gate_strictness = 50;  // a wrong failure of the gate is this many times rarer than a wrong `slower`
 constexpr double more_memory = 1.01;    // ratio of memory above which the row reports the memory
 
 constexpr const char* not_in_second = "not in the second";
@@ -269,8 +269,8 @@ std::size_t Comparison::count(Verdict verdict) const {
 }
 
 std::size_t Comparison::processes_wanted(const ComparedRow& row, double change) const {
-  // An interval that is narrower than the change finds the change, and calls equal rows equal, whichever way the noise
-  // moves its middle. So half of the interval must be less than half of the change.
+  // If the interval is narrower than the change, noise can neither hide the change nor make equal rows seem different.
+  // So half of the interval must be less than half of the change.
   constexpr double share_of_change = 0.45;
   const double share = share_of_change * change;
   return std::max(row.fewest_processes,

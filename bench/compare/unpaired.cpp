@@ -22,7 +22,7 @@ std::vector<double> order_shares(std::size_t n, std::size_t m) {
     std::vector<std::vector<double>> next(m + 1);
     next[0] = {1};
     for (std::size_t j = 1; j <= m; ++j) {
-      // The last sample in the order is of the first run, behind all j of the second, or of the second run.
+      // The last sample in the order is of the second run, or of the first run and behind all j of the second run.
       next[j].assign(i * j + 1, 0);
       for (std::size_t u = 0; u < counts[j].size(); ++u) next[j][u + j] += counts[j][u];
       for (std::size_t u = 0; u < next[j - 1].size(); ++u) next[j][u] += next[j - 1][u];
@@ -115,7 +115,7 @@ Interval inflate(const Interval& ratio, double times) {
 double autocorrelation_factor(const std::vector<double>& samples) {
   const std::size_t n = samples.size();
   if (n < 4) return 1;
-  // The ranks (places) are correlated, not the samples, so that a single long sample weighs no more than the others.
+  // The correlation is of ranks (places), not of samples, so that a single long sample weighs no more than the others.
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return samples[a] < samples[b]; });
@@ -168,7 +168,7 @@ double robust_spread(std::vector<double> samples) {
     return samples[below] + (place - static_cast<double>(below)) * (samples[above] - samples[below]);
   };
   if (samples.empty() || at(0.5) <= 0) return 0;
-  // Only pairs of samples in the same state have ratios near the middle. The fewer they are, the wider the interval.
+  // Only pairs of samples in the same state have ratios near the middle. The fewer such pairs, the wider the interval.
   const double here = static_cast<double>(samples.size()) / all;
   return (at(0.75) - at(0.25)) / of_normal / at(0.5) / (here * here + (1 - here) * (1 - here));
 }

@@ -30,7 +30,7 @@ double autocorrelation_factor(const std::vector<double>& samples);
 /// `spread` is the samples' deviation as a share of their median.
 std::size_t samples_to_resolve(double share, double spread, double level = interval_level);
 
-/// The number of rounds that two variants in turns need for such an interval. `spread`: that of the rounds' ratios.
+/// The number of rounds that two variants in turns need for such an interval. `spread`: spread of the rounds' ratios.
 std::size_t pairs_to_resolve(double share, double spread, double level = interval_level);
 
 /// The samples' deviation as a share of their median. It is measured on the samples of the machine's most common state,

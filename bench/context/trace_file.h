@@ -1,5 +1,5 @@
 #pragma once
-// A trace in the format of Perfetto and chrome://tracing. These viewers show a process below another, each with lanes.
+// A trace in the format of Perfetto and chrome://tracing. These viewers show a list of processes, each with lanes.
 
 #include <filesystem>
 #include <string>

@@ -49,7 +49,7 @@ SANITIZER = "env LAMINA_TEST_BACKEND=cuda {libraries} {compute-sanitizer} --erro
 # - ledgers: one network's kernels, 40 calls of 10 repetitions. A sanitizer: 8 times the suite. ncu: 0.2 s a launch.
 STEPS = (
     ("the card by its driver", "", 2, ("nvidia-smi",), "{nvidia-smi} -q"),
-    ("device and cuBLAS", "", 8, ("gpu",), ON_CUDA + files("cuda_device cublas_numbers")),  # it times a held queue
+    ("device and cuBLAS", "", 8, ("gpu",), ON_CUDA + files("cuda_device cublas_numbers")),  # alone: it times work
 
     ("smoke test, cuda", "cuda", 8, (), ON_CUDA + SMOKE),
     ("tiles of every size, cuda", "cuda", 10, ("smoke test, cuda",), ON_CUDA + "'[cuda]'"),

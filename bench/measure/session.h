@@ -55,7 +55,7 @@ std::vector<Network> networks(const NetSettings&);
 bool leave_out_refused(NetSettings&, int batch);
 
 /// Reads a file with this batch, which --batch gives, and with the given extents of axes that the file leaves open.
-/// Throws what read_onnx throws, with flags in place of options in the texts, and UsageError if an extent sets a
+/// Throws what read_onnx throws (the messages name flags in place of options), and UsageError if an extent sets a
 /// different batch.
 OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const OnnxOptions&);
 

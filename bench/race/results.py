@@ -71,7 +71,7 @@ class Unwritable(Exception):
 
 
 class File:
-    """A file that is whole at every moment. The constructor checks that it is writable. `written`: whether it was."""
+    """A file that is whole at every moment. The constructor checks that it is writable. `written`: it has content."""
 
     def __init__(self, path):
         self.path, self.written = path, False
