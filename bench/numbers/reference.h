@@ -26,7 +26,7 @@ struct Reference {
 /// Whether the op has a reference.
 bool has_reference(const Op&);
 
-/// Needs has_reference(op). The reference has at most 4096 elements. If these take over 2^27 products, it has fewer, but
+/// Needs has_reference(op). The reference has at most 4096 elements. If they take over 2^27 products, it has fewer, but
 /// at least 256. If the result has no more elements than this, the reference has all. Otherwise it has the corners of
 /// the first and the last plane, and random elements, which are the same every time.
 Reference make_reference(const Op&, const Shape& x, Pass, const Operands&);
