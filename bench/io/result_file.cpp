@@ -48,7 +48,7 @@ void check_writable(const std::filesystem::path& file) {
   if (!folder.empty()) std::filesystem::create_directories(folder, error);
   if (error)
     throw FileError(fmt::format("cannot make the folder {}: {}; give another file", folder.string(), error.message()));
-  if (!std::filesystem::is_other(std::filesystem::status(file, error))) NewFile{file};  // makes and removes a file there
+  if (!std::filesystem::is_other(std::filesystem::status(file, error))) NewFile{file};  // a trial: it is removed
 }
 
 void claim(const std::filesystem::path& file) {
