@@ -1,12 +1,12 @@
-"""Files that are written whole, or not at all. Needs only the standard library: the pack of bench/gpu has this file."""
+"""Writes files whole, or not at all. Needs only the standard library, because the pack of bench/gpu has this file."""
 
 import contextlib
 import os
 
 
 def write(path, content):
-    """Writes bytes or text to a second file, and renames it: a fault or a power cut leaves the old file or the new."""
-    # A link stays a link. A file that is not regular, such as a pipe, is written to directly.
+    """Writes bytes or text to a second file, and renames it. After a fault or a power cut, the file is old or new."""
+    # The target of a link is replaced. A file that is not regular, such as a pipe, is written to directly.
     content = content.encode() if isinstance(content, str) else content
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as file:

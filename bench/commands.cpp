@@ -30,7 +30,7 @@ int printed(const std::string& text) { return print_now(text), 0; }
 
 int status_of_interrupt() { return interrupted() != 0 ? 128 + interrupted() : 0; }
 
-/// Adds the names of networks and these groups of flags. Gives the options that they set.
+/// Adds the argument for names of networks, and groups of flags. Gives the options that the arguments set.
 template <class Options>
 std::shared_ptr<Options> with_networks(CLI::App& app, unsigned flags, bool tables = true) {
   auto options = std::make_shared<Options>();
@@ -42,8 +42,8 @@ std::shared_ptr<Options> with_networks(CLI::App& app, unsigned flags, bool table
 
 constexpr unsigned task_flags = network_flags | error_flags | measure_flags;
 
-/// Adds --max_measured_error, a limit on the measured error. frontier and the layer subcommands have it in place of
-/// --max_error.
+/// Adds --max_measured_error, a limit on the measured error. `frontier` and the layer subcommands have this flag in
+/// place of --max_error.
 void add_measured_error(CLI::App& app, FrontierOptions& options) {
   app.add_option("--max_measured_error", options.max_measured_error,
                  "Largest measured error to accept, relative to the sum of |terms|")
@@ -65,7 +65,7 @@ Action ledger(CLI::App& app) {
   };
 }
 
-/// Adds --passes and --benchmark_out. The action measures every algorithm of networks, or of layers.
+/// Adds --passes and --benchmark_out. Gives the action that measures every algorithm of networks, or of layers.
 Action measure_algorithms(CLI::App& app, const std::shared_ptr<FrontierOptions>& options) {
   add_passes(app, options->passes);
   add_out(app, options->out);
@@ -86,7 +86,7 @@ Action frontier(CLI::App& app) {
   return measure_algorithms(app, options);
 }
 
-/// The subcommand `layers`, for a file of layers, or the subcommand of an op, for one layer with this op.
+/// The subcommand `layers`, which reads a file of layers, or the subcommand of an op, which measures one layer.
 Action layers(CLI::App& app) {
   auto options = std::make_shared<FrontierOptions>();
   (app.get_name() == "layers" ? add_layer_file : add_layer)(app, options->net.layers);
@@ -114,10 +114,10 @@ Action compare(CLI::App& app) {
   });
   add_share(
       app, "--fail-if-slower,--fail_if_slower", [options](double share) { options->rules.fail_if_slower = share; },
-      "Exit 3 if a row is slower by more than this share, or fails or is missing in B alone; 4: too few processes");
+      "Exit 3 if a row is slower by over this share, or fails or is missing only in B; exit 4: too few processes");
   add_share(
       app, "--smallest", [options](double share) { options->rules.smallest = share; },
-      "Change that the comparison should find; a row is equal if its whole interval is within it; default: 2%");
+      "Change that the comparison should find; rows that differ by surely less are equal; default: 2%");
   app.add_flag("--any_load", options->rules.any_load, "Judge rows that other programs disturbed, too")
       ->excludes(paired);
   app.add_flag("--cpu_time", options->rules.cpu_time, "Compare processor time, which other programs change less");
@@ -179,7 +179,8 @@ Action describe(CLI::App& app) {
   };
 }
 
-/// Adds a subcommand for each kind of layer. Call the result after parsing: it refuses size flags beside a layer.
+/// Adds a subcommand for each kind of layer. Gives a function to call after parsing: it throws UsageError if a layer is
+/// given together with a flag for the size of networks.
 std::function<void()> add_own_layers(CLI::App& app, NetSettings& net) {
   app.option_defaults()->group("Options");
   add_layers(app, net.layers);
@@ -279,8 +280,8 @@ Action serve(CLI::App& app) {
 
 constexpr Command every_command[] = {
     {"run", "Time rows of networks and layers; the default subcommand", run_command, true},
-    {"ledger", "Times per layer and pass, longest first, and their sum against the whole pass", ledger},
-    {"frontier", "The algorithms per layer and pass that no other beats, and the fastest network with them", frontier},
+    {"ledger", "Times per layer and pass, longest first; their sum, compared with the whole pass", ledger},
+    {"frontier", "The best algorithms per layer and pass (time, memory); the fastest network with them", frontier},
     {"compare", "Compare two sets of results by row: faster, slower, equal or inconclusive; a gate for CI", compare},
     {"check", "Check gradients of networks or ONNX files by finite differences: which are wrong, and where",
      check_gradients_of},

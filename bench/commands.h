@@ -19,7 +19,7 @@ struct Command {
   const char* name;
   const char* about;
   Action (*add)(CLI::App&);  ///< function that adds the flags and gives the action
-  bool takes_ranks = false;  ///< whether it may run as several processes of mpirun
+  bool takes_ranks = false;  ///< whether mpirun may start several processes of the subcommand
 };
 
 std::span<const Command> commands();

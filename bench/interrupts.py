@@ -1,4 +1,4 @@
-"""Signals that end a program. Needs only the standard library: the pack of bench/gpu has this file, too."""
+"""Signals that end a program. Needs only the standard library, because the pack of bench/gpu has this file."""
 
 import signal
 
@@ -6,7 +6,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """The signals that were heard. `act` gets their number after each."""
+    """The signals that were heard. After each signal, `act` is called with the count of signals so far."""
 
     def __init__(self, act=lambda count: None):
         self.heard, self.act = [], act
@@ -32,6 +32,6 @@ def end_run(count):
 
 
 def default_signals():
-    """Makes a child hear signals that its parent ignores; a parent in the background does so. Runs in the child."""
+    """Runs in a child, and lets it hear signals that its parent ignores, as a parent in the background may do."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-// lamina_bench: times networks and layers under Google Benchmark, or describes networks.
+// lamina_bench: times networks and layers with Google Benchmark, trains and describes networks, and compares results.
 
 #include "program.h"
 

@@ -1,4 +1,4 @@
-// The program from its arguments to its exit status.
+// The program, from its arguments to its exit status.
 
 #include "program.h"
 
@@ -39,8 +39,8 @@ constexpr const char* exits =
     "Exit status: 0, or 1 (a row failed, or a file could not be written), 2 (wrong use), 130 or 143 (interrupted);\n"
     "of compare also 3 (slower than the limit), 4 (too few samples to say).";
 
-/// Throws UsageError for flags that the subcommand does not take; the message names the subcommands that do. Flags of
-/// Google Benchmark are not judged for `run`, which hands them on.
+/// Throws UsageError for flags that the subcommand does not take. The message names the subcommands that take the flag.
+/// For `run`, flags of Google Benchmark are not checked here, because `run` passes them on.
 void check_extras(const CLI::App& app, const CLI::App& subcommand) {
   const bool has_rows = subcommand.get_option_no_throw("--benchmark_filter") != nullptr;
   const std::vector<std::string> words = subcommand.remaining();
@@ -60,8 +60,8 @@ void check_extras(const CLI::App& app, const CLI::App& subcommand) {
       subcommand.get_name()));
 }
 
-/// Adds the flags of Google Benchmark that the environment gives and no word does: BENCHMARK_FILTER is
-/// --benchmark_filter. Those that `run` does not define are read by the library itself.
+/// Adds flags of Google Benchmark from the environment, unless the user typed them: BENCHMARK_FILTER gives
+/// --benchmark_filter. Flags that `run` does not define are not added, because the library reads them itself.
 void add_environment(std::vector<std::string>& words, const CLI::App& run) {
   const std::vector<std::string> typed = words;
   for (const CLI::Option* option : run.get_options()) {
@@ -78,9 +78,9 @@ void add_environment(std::vector<std::string>& words, const CLI::App& run) {
   }
 }
 
-/// The words in the order that CLI11 wants, last first, with `run` if they name no subcommand. Throws UsageError for a
-/// first word that is neither a subcommand nor a network, and for a flag with an empty value: CLI11 would take the next
-/// word as the value.
+/// The arguments in the order that CLI11 wants, the last first. If they name no subcommand, `run` is added. Throws
+/// UsageError for a first word that is neither a subcommand nor a network, and for a flag with an empty value, because
+/// CLI11 would take the next word as the value.
 std::vector<std::string> arguments_of(int argc, const char* const* argv, const CLI::App& run) {
   std::vector<std::string> words(argv + 1, argv + argc), known;
   for (const std::string& word : words)
@@ -104,7 +104,7 @@ std::vector<std::string> arguments_of(int argc, const char* const* argv, const C
   return words;
 }
 
-/// Whether this process is the only one. Of several, rank 0 says that the subcommand refuses them.
+/// Whether this process is the only one. If there are several, rank 0 reports that the subcommand allows only one.
 bool is_alone(const std::string& subcommand) {
   if (!launched_by_mpi()) return true;
   const auto ranks = make_communicator("mpi");
@@ -151,7 +151,7 @@ int run_arguments(int argc, char** argv, const MakeBackend& make) {
     return ended(fmt::format("{}; see --help", error.what()), 2);
   } catch (const UsageError& error) {
     return ended(error.what(), 2);
-  } catch (const ShapeError& error) {  // sizes are what the user typed, or what a file has
+  } catch (const ShapeError& error) {  // the user typed the sizes, or named a file that has them
     return ended(error.what(), 2);
   } catch (const std::bad_alloc&) {
     return ended("the host is out of memory", 1);

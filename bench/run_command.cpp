@@ -1,4 +1,4 @@
-// The subcommand `run`: its flags, and what it does.
+// The subcommand `run`: its flags and its action.
 
 #include <memory>
 #include <string>
@@ -20,18 +20,18 @@ constexpr const char* names_help =
     "Names of rows, which --benchmark_filter (a regular expression) picks from:\n"
     "  net/<net>/<forward|backward|total|inference>/<backend>/<type>/<layout>/batch:<n>\n"
     "  layer/<net>/<node>/<forward|backward_data|backward_params>/<backend>/<algorithm>/<type>/<layout>/batch:<n>\n"
-    "After these, where it is not the default, with a : and the value, if it has one:\n {}\n\n"
-    "Google Benchmark's other flags do what they do there: --benchmark_report_aggregates_only,\n"
+    "Settings that are not the defaults follow, with a : before the value, if there is a value:\n {}\n\n"
+    "Other flags of Google Benchmark work, too: --benchmark_report_aggregates_only,\n"
     "--benchmark_display_aggregates_only, --benchmark_enable_random_interleaving, --benchmark_counters_tabular,\n"
-    "--benchmark_color, --benchmark_perf_counters, --benchmark_context=KEY=VALUE,..., --v, and where the version has\n"
-    "them --benchmark_min_warmup_time and --benchmark_dry_run. As there, what no flag gives is taken from the\n"
-    "environment: BENCHMARK_FILTER, BENCHMARK_OUT, ...";
+    "--benchmark_color, --benchmark_perf_counters, --benchmark_context=KEY=VALUE,..., --v, and, if its version has\n"
+    "them, --benchmark_min_warmup_time and --benchmark_dry_run. As in Google Benchmark, variables of the environment\n"
+    "give values for absent flags: BENCHMARK_FILTER, BENCHMARK_OUT, ...";
 
-/// Lets the library read its own flags among the flags that no option took. Throws UsageError for other flags.
+/// Lets the library read its own flags. Throws UsageError for flags that neither `options` nor the library knows.
 void give_to_library(const RunOptions& options, const CLI::App& app) {
   static char program[] = "lamina_bench";  // the library keeps the pointer
-  // The library reports to no file without --benchmark_out. These words overrule its environment, which the options
-  // have taken already.
+  // Without --benchmark_out the library writes no file report. These flags override its environment variables, whose
+  // values are in the options already.
   std::vector<std::string> words = {
       "--benchmark_out=/dev/null", "--benchmark_out_format=json", "--benchmark_list_tests=false",
       options.screen == Screen::csv ? "--benchmark_format=csv" : "--benchmark_format=console"};
@@ -59,7 +59,7 @@ Action run_command(CLI::App& app) {
   app.add_flag("--benchmark_list_tests", options->list, "Print the names of the rows");
   auto* filter =
       app.add_option("--benchmark_filter", options->filter,
-                     "Only rows whose names hold a match of this expression, or with - before it the others");
+                     "Only rows whose names match this expression in part; after a -: only rows that do not match");
   app.add_option("--benchmark_out", options->out, "File for the rows, every sample in it");
   const Names<Screen> forms = {{"console", Screen::console}, {"json", Screen::json}, {"csv", Screen::csv}};
   add_choice(app, "--benchmark_out_format", options->out_format, forms, "Form of the file; default: json");
@@ -67,7 +67,7 @@ Action run_command(CLI::App& app) {
   app.add_option("--benchmark_time_unit", options->time_unit,
                  "Unit of all times; default: us of layers, ms of networks")
       ->check(CLI::IsMember({"ns", "us", "ms", "s"}));
-  app.add_option("--trace", options->trace, "File of the passes, and of sums over ranks, in time, for ui.perfetto.dev");
+  app.add_option("--trace", options->trace, "Trace file of passes and of sums over ranks, for ui.perfetto.dev");
   auto* table = app.add_flag("--table", options->table, "Print the table of the published form");
   app.add_flag("--quick", options->quick, "resnet18, resnet50 and alexnet only")
       ->needs(table)
@@ -79,11 +79,11 @@ Action run_command(CLI::App& app) {
   auto* passes = add_passes(app, options->passes);
   add_share(
       app, "--noise", [options](double share) { options->noise = share; },
-      "Passes until the median is known to this share of it: half of its interval of 95 %")
+      "Run passes until half of the median's 95 % interval is below this share of the median")
       ->excludes(passes);
   app.add_option("--benchmark_min_time", options->min_time,
-                 "Seconds that a run of one row goes on, pass by pass, at least; with --noise: seconds after which no "
-                 "further pass begins; default: one pass, and 60 s")
+                 "Least seconds of a run, which repeats the pass; default: one pass. With --noise: seconds after which "
+                 "no further pass begins; default: 60")
       ->check(above_zero());
 
   return [options, &app](const MakeBackend& make) {

@@ -1,4 +1,4 @@
-"""Python wheels in folders of their own. pip fetches, verifies and unpacks them; it installs nothing elsewhere."""
+"""Installs Python wheels in separate folders. pip fetches, verifies and unpacks them; it installs nothing elsewhere."""
 
 import json
 import os
@@ -12,21 +12,21 @@ DONE = "wheels.json"  # list of a folder's wheels; only a complete folder has it
 
 
 class WheelError(Exception):
-    """An error, with what to do about it."""
+    """An error. The message says what to do."""
 
 
 class NotFound(WheelError):
-    """The index has no such wheels."""
+    """The package index does not have the wheels."""
 
 
 def default_folder():
-    """The folder of all that is fetched, in the user's cache."""
+    """The folder for everything that is fetched. It is in the user's cache."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(base, "lamina")
 
 
 def resolve(requirements, needs=False):
-    """{package: version} of the newest wheels that meet pip's requirements; `needs`: and of wheels that these need."""
+    """{package: version} of the newest wheels that meet pip's requirements. `needs`: with their dependencies."""
     command = [*PIP, "--dry-run", "--ignore-installed", "--quiet", "--report", "-"]
     done = subprocess.run([*command, *([] if needs else ["--no-deps"]), *requirements], capture_output=True, text=True,
                           check=False)
@@ -42,7 +42,7 @@ def resolve(requirements, needs=False):
 
 
 def is_here(wheels, tree):
-    """Whether a folder is whole and has these wheels."""
+    """Whether a folder is complete and has these wheels."""
     try:
         with open(os.path.join(tree, DONE), encoding="utf-8") as file:
             return json.load(file) == wheels
@@ -51,7 +51,7 @@ def is_here(wheels, tree):
 
 
 def install(wheels, tree, needs=False):
-    """Unpacks the wheels that resolve() found into one folder, which has its name only once it is whole."""
+    """Unpacks the wheels of resolve() into one folder. The folder gets its name only when it is complete."""
     listed, here = [f"{name}=={version}" for name, version in wheels.items()], is_here(wheels, tree)
     print(f"{tree}: {'here already' if here else 'to fetch'}", *listed, sep="\n  ", file=sys.stderr, flush=True)
     if here:
@@ -64,7 +64,7 @@ def install(wheels, tree, needs=False):
                              "complete wheels.")
         with open(os.path.join(beside, DONE), "w", encoding="utf-8") as file:
             json.dump(wheels, file)
-        if not is_here(wheels, tree):  # another process was not faster
+        if not is_here(wheels, tree):  # or another process was faster
             shutil.rmtree(tree, ignore_errors=True)
             os.replace(beside, tree)
     finally:
@@ -79,7 +79,7 @@ def make_importable(requirements, tree):
 
 
 def run(main, program):
-    """Runs main(), and ends the process with what went wrong in one line."""
+    """Runs main(). Ends the process with one line if it fails."""
     try:
         main()
     except WheelError as error:

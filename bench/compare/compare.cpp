@@ -17,7 +17,7 @@ namespace {
 
 std::string milliseconds(double seconds) { return seconds > 0 ? fmt::format("{:.3f}", 1e3 * seconds) : ""; }
 
-/// `with_sides`: the rows are of several pairs, and each row names its pair.
+/// The table of some rows. `with_sides`: the rows are of several pairs of variants, and each row names its pair.
 TextTable table_of(const Comparison& comparison, const std::vector<const ComparedRow*>& rows, bool with_sides) {
   const bool names = comparison.paired && !with_sides && !rows.empty();
   const bool has_fastest = std::ranges::any_of(rows, [](const ComparedRow* row) { return !row->fastest.empty(); });
@@ -49,8 +49,8 @@ TextTable csv_table(const Comparison& comparison) {
   return table_of(comparison, rows, comparison.paired);
 }
 
-/// A table for each pair of variants. `versions`: the variants took turns, and none is a subject. Layers that are equal
-/// or inconclusive are then left out: a thousand of them hide the single layer that differs.
+/// A table for each pair of variants. `versions`: the variants took turns, and none is a subject. If set, layers that
+/// are equal or inconclusive are left out, because a thousand such rows hide the single layer that differs.
 std::string tables_of(const Comparison& comparison, bool versions) {
   std::string text;
   for (auto row = comparison.rows.begin(); row != comparison.rows.end();) {
@@ -133,7 +133,7 @@ std::string summary(const Comparison& comparison, const CompareRules& rules) {
   return text + processes_text(comparison, rules.smallest);
 }
 
-/// The lists and facts of a comparison, for a document.
+/// The lists and facts of a comparison, as fields of a result file.
 Json json_of(const Comparison& comparison, const CompareRules& rules) {
   Json rows = Json::array(), means = Json::array();
   for (const ComparedRow& row : comparison.rows) {
@@ -172,7 +172,7 @@ Json json_of(const Comparison& comparison, const CompareRules& rules) {
   return found;
 }
 
-/// Adds what the gate says to the text, and gives its exit status.
+/// Adds the answer of the gate to the text, and gives the exit status of the gate.
 int pass_gate(std::string& text, const Comparison& comparison, double limit) {
   const std::vector<const ComparedRow*> failed = comparison.failed();
   const auto undecided = std::ranges::count_if(comparison.rows, &ComparedRow::is_undecided);
@@ -208,7 +208,7 @@ void check_alike(const Processes& side, const CompareOptions& options) {
   }
 }
 
-/// Prints what was found, writes the document with it, and gives the exit status.
+/// Prints the comparison, adds it to the document and writes the document. Gives the exit status.
 int report(const CompareOptions& options, const Comparison& comparison, const std::string& head, Json document,
            const Print& print) {
   std::string text =

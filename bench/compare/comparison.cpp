@@ -21,22 +21,22 @@
 namespace lamina::bench {
 namespace {
 
-constexpr double gate_strictness = 50;  // ratio of the probabilities of a wrong `slower` and of a wrong failure
-constexpr double more_memory = 1.01;    // ratio of memory above which the row says so
+constexpr double gate_strictness = 50;  // a wrong failure of the gate is this many times rarer than a wrong `slower`
+constexpr double more_memory = 1.01;    // ratio of memory above which the row reports the memory
 
 constexpr const char* not_in_second = "not in the second";
 
-/// The row of one side. A sample is a round of a variant, or the median of a process.
+/// The row of one side. A sample is the time of a variant in one round, or the median time of a process.
 struct SideRow {
   std::map<std::int64_t, double> samples{};  ///< samples that count, by number
-  std::vector<double> disturbed{};           ///< samples of processes that others disturbed: they do not count
-  double least = std::numeric_limits<double>::infinity();  ///< least of all samples, without the share that others took
+  std::vector<double> disturbed{};           ///< samples that do not count: other programs disturbed their processes
+  double least = std::numeric_limits<double>::infinity();  ///< least sample, less the share that other programs took
   double greatest = 0;                                     ///< greatest of all samples
-  double others_share = 0;                                 ///< greatest share that others took
+  double others_share = 0;                                 ///< greatest share that other programs took
   std::string grade{};                                     ///< worst grade
-  const RunRow* any = nullptr;                             ///< a failed row if there is one, or any; null: none
+  const RunRow* any = nullptr;                             ///< failed row if there is one, else any row; null: none
 
-  /// A failure is no noise: one process that fails is enough.
+  /// Whether the side has times. It has none if a single process failed: a failure is no noise.
   bool has_times() const { return any != nullptr && any->failure.empty() && samples.size() + disturbed.size() > 0; }
 
   std::vector<double> seconds() const {
@@ -78,7 +78,7 @@ SideRow side_of(const Variant& variant, const std::string& name, bool cpu_time) 
   return side;
 }
 
-/// The fewest processes of each side that give an interval of this level.
+/// The smallest number of processes of each side that gives an interval of this level.
 std::size_t fewest_at(double level) {
   std::size_t fewest = 2;
   while (unpaired_rank(fewest, fewest, level) == 0) ++fewest;
@@ -87,15 +87,15 @@ std::size_t fewest_at(double level) {
 
 constexpr double level_of_gate(double level) { return 1 - (1 - level) / gate_strictness; }
 
-/// Judges a row by its ratio and by `strict`, the interval of the ratio at the gate's level. If the closest samples of
-/// the two sides are far apart, they alone decide.
+/// Judges a row by its ratio and by `strict`, the interval of the ratio at the gate's level. If even the closest
+/// samples of the two sides are far apart, the ratio alone decides.
 void decide(ComparedRow& row, const SideRow& first, const SideRow& second, const Interval& strict,
             const CompareRules& rules) {
   const bool enough = row.missing_processes() == 0;
   const double closest = std::max(second.least / first.greatest, first.least / second.greatest);
   const bool apart = closest > far_apart;
   if (apart && !enough) row.reason = fmt::format("the closest differ {:.1f} times", closest);
-  // A limit may be below the smallest change that is looked for.
+  // --fail-if-slower may be below --smallest, so a row beyond the gate may need a verdict that judge() would not give.
   row.beyond_gate =
       rules.fail_if_slower && row.ratio.middle > 1 + *rules.fail_if_slower && (apart || (enough && strict.low > 1));
   if (apart || row.beyond_gate)
@@ -104,8 +104,8 @@ void decide(ComparedRow& row, const SideRow& first, const SideRow& second, const
     row.verdict = judge(row.ratio, rules.smallest);
 }
 
-/// The spread of samples or of their ratios, as a share of the median. It is uncertain with few samples, and then
-/// taken larger.
+/// The spread of samples or of ratios, as a share of the median. The spread of few samples is uncertain, and is
+/// therefore increased.
 double spread_of(const std::vector<double>& values) {
   return robust_spread(values) * (1 + 1 / std::sqrt(static_cast<double>(values.size())));
 }
@@ -150,8 +150,8 @@ void compare_rounds(ComparedRow& row, const SideRow& first, const SideRow& secon
     row.seconds = median_interval(b).middle;
     row.ratio = ratio_interval(a, b);
     row.scatter = spread_of(ratios);
-    // Fewer than eleven rounds have no interval at the limit's level. The row's own interval is then widened as for a
-    // normal distribution.
+    // Fewer than eleven rounds have no interval at the gate's level. So the row's own interval is widened by the factor
+    // that holds for a normal distribution.
     const double wider = normal_quantile(level_of_gate(interval_level)) / normal_quantile(interval_level);
     decide(row, first, second, inflate(row.ratio, wider * wider), rules);
   }
@@ -161,7 +161,7 @@ void compare_rounds(ComparedRow& row, const SideRow& first, const SideRow& secon
                                            : "the rounds differ too much: more of them, or a quieter machine";
 }
 
-/// A row without its times. It is judged already if it is missing or fails.
+/// A row without its times. A row that is missing or fails already has its verdict.
 ComparedRow begin_row(const std::string& name, const SideRow& first, const SideRow& second) {
   const RunRow *a = first.any, *b = second.any;
   ComparedRow row{name, (a != nullptr ? a : b)->key};
@@ -182,7 +182,7 @@ ComparedRow begin_row(const std::string& name, const SideRow& first, const SideR
   return row;
 }
 
-/// Adds the other differences to the reason: another picked algorithm, and more memory.
+/// Adds differences that are not times to the reason: another picked algorithm, and more memory.
 void add_differences(ComparedRow& row, const RunRow& a, const RunRow& b) {
   const auto add = [&](const std::string& text) { row.reason += (row.reason.empty() ? "" : "; ") + text; };
   if (!a.algorithm.empty() && !b.algorithm.empty() && a.algorithm != b.algorithm)
@@ -202,7 +202,7 @@ double geometric_mean(const std::vector<double>& values) {
   return std::exp(logs / static_cast<double>(values.size()));
 }
 
-/// Adds geometric means over networks of the ratios of whole passes and trainings. `rows` are of one pair of variants.
+/// Adds the means over networks: geometric means of the ratios of whole passes and trainings. `rows` are of one pair.
 void add_means(std::vector<MeanRatio>& means, const std::vector<ComparedRow>& rows) {
   std::map<std::pair<std::string, std::string>, std::vector<const ComparedRow*>> groups;
   for (const ComparedRow& row : rows)
@@ -230,7 +230,7 @@ void add_means(std::vector<MeanRatio>& means, const std::vector<ComparedRow>& ro
   }
 }
 
-/// The variant among `others` with the lowest median of a row. Null if none has times of it.
+/// The variant among `others` with the lowest median of a row. Null if no variant has times of this row.
 const Variant* fastest_of(const std::vector<const Variant*>& others, const std::string& name, bool cpu_time) {
   std::pair<double, const Variant*> best{std::numeric_limits<double>::infinity(), nullptr};
   for (const Variant* one : others)
@@ -269,8 +269,8 @@ std::size_t Comparison::count(Verdict verdict) const {
 }
 
 std::size_t Comparison::processes_wanted(const ComparedRow& row, double change) const {
-  // If half of the interval is less than half of the change, the change is found and equal rows are called equal,
-  // whichever way the noise moves the middle.
+  // If the interval is narrower than the change, noise can neither hide the change nor make equal rows seem different.
+  // So half of the interval must be less than half of the change.
   constexpr double share_of_change = 0.45;
   const double share = share_of_change * change;
   return std::max(row.fewest_processes,

@@ -15,7 +15,7 @@
 namespace lamina::bench {
 namespace {
 
-/// An error in a file of well-formed JSON.
+/// An error in a file that is well-formed JSON.
 struct Wrong {
   std::string what;
 };
@@ -26,7 +26,8 @@ double seconds_per(const std::string& unit) {
   throw Wrong{"time_unit \"" + unit + "\" is unknown"};
 }
 
-/// Adds the entry of one pass or round, or of all of them. `paired`: variants took turns, in numbered rounds.
+/// Adds an entry, which holds one pass or round, or all passes or rounds of a row. `paired`: variants took turns, in
+/// numbered rounds.
 void add_entry(std::map<std::string, RunRow>& rows, const Json& entry, bool paired) {
   if (entry.value("run_type", std::string("iteration")) != "iteration") return;
   const std::string name = entry.at("name").get<std::string>();
@@ -73,7 +74,7 @@ void add_ledger(RunFile& file, const Json& ledger) {
     row.key = std::move(key);
     row.rerun = ledger.value("rerun", std::string());
     row.seconds = samples.get<std::vector<double>>();
-    // A call whose median is 0 is shorter than the device's clock can tell, and has no ratio.
+    // A call whose median time is 0 is shorter than a tick of the device's clock. It has no ratio.
     const auto zeros = std::count_if(row.seconds.begin(), row.seconds.end(), [](double each) { return !(each > 0); });
     if (2 * static_cast<std::size_t>(zeros) >= row.seconds.size()) file.rows.erase(name);
   };
@@ -82,7 +83,7 @@ void add_ledger(RunFile& file, const Json& ledger) {
   for (const Json& call : ledger.at("calls")) add(call.at("layers"), call.at("pass"), call.at("samples"));
 }
 
-/// Gives the file's document to `take`. Throws FileError: what is wrong with the file, and what to do.
+/// Passes the file's document to `take`. Throws FileError, which says what is wrong with the file and what to do.
 template <class Take>
 void read_document(const std::filesystem::path& path, const Take& take) {
   std::ifstream stream(path);

@@ -1,6 +1,6 @@
 #pragma once
-// A file of results, read as rows with their samples. Rows are the rows of `run` and `sweep`, the calls of a ledger,
-// and the rows of variants that took turns.
+// A file of results, read as rows with their samples. A row comes from `run` or `sweep`, from a call of a ledger, or
+// from a variant that took turns with others.
 
 #include <array>
 #include <cstdint>
@@ -22,9 +22,9 @@ struct RunRow {
   std::string failure{};               ///< reason why there are no further passes; begins with its kind
   std::string grade{};                 ///< grade; empty: the file has none
   double others_share = 0;    ///< share of all processors' time that other programs took; 0: little, or not known
-  std::size_t disturbed = 0;  ///< rounds that other programs disturbed, as the file says
+  std::size_t disturbed = 0;  ///< number of rounds that other programs disturbed, from the file
   double plan_MiB = 0;        ///< memory of the plan, workspace included; 0: not known
-  std::string algorithm{};    ///< pick of the backend, if the row has it
+  std::string algorithm{};    ///< algorithm that the backend picked; empty: the file has none
   std::string rerun{};        ///< command that measures the row again; empty: not known
 
   bool operator==(const RunRow&) const = default;
@@ -35,24 +35,24 @@ struct RunFile {
   Json context;
   std::map<std::string, RunRow> rows;  ///< rows by name
 
-  std::string fact(const char* name) const;  ///< a fact of the context, as text; empty: it has none
+  std::string fact(const char* name) const;  ///< a fact of the context, as text; empty: the context lacks it
 };
 
 /// The facts that are the same in all files of one program.
 inline constexpr std::array program_facts = {"commit", "build_type", "compiler", "compiler_flags"};
 
-/// The facts of machine and threads that differ, a line each. Rows of two machines differ even if the program is the
-/// same.
+/// The facts of machine and threads that differ, a line for each. Empty: the rows may be compared. Rows of different
+/// machines differ even if the program is the same.
 std::vector<std::string> other_machine(const RunFile& first, const RunFile& second);
 
 /// Throws FileError, which says what is wrong with the file and what to do.
 RunFile read_run_file(const std::filesystem::path&, bool may_be_empty = false);
 
-/// A file, or all files *.json of a folder, one for each process, in the order in which they were begun. Throws
-/// FileError.
+/// The processes of a side: one file, or all files *.json of a folder, a file for each process, in the order of their
+/// start. Throws FileError.
 std::vector<RunFile> read_processes(const std::filesystem::path&);
 
-/// The variants that took turns in one file.
+/// One of several variants that took turns and share a file.
 struct Variant {
   std::string name;
   std::map<std::string, RunRow> rows;  ///< rows by name; `rounds` has the round of each sample

@@ -1,4 +1,4 @@
-// The ratio of two runs, from the sorted ratios of all pairs of samples.
+// The ratio of two runs' times, from the sorted ratios of all pairs of samples.
 
 #include "unpaired.h"
 
@@ -12,16 +12,17 @@ namespace {
 
 constexpr std::size_t exact_up_to = 25;
 
-/// For each u, the share of all orders of both runs' samples in which exactly u pairs have the second run's in front.
+/// The distribution of Mann and Whitney's U for runs of n and m samples. Element u: the share of all orders of the
+/// samples in which the second run's sample is in front in exactly u of the n * m pairs.
 std::vector<double> order_shares(std::size_t n, std::size_t m) {
-  // The counts for i samples of the first run follow from those for i - 1.
-  std::vector<std::vector<double>> counts(m + 1);  // [number of the second run's samples], for i of the first
+  // The counts for i samples of the first run follow from the counts for i - 1 samples.
+  std::vector<std::vector<double>> counts(m + 1);  // [number of the second run's samples][u], for i of the first run
   for (std::size_t j = 0; j <= m; ++j) counts[j] = {1};
   for (std::size_t i = 1; i <= n; ++i) {
     std::vector<std::vector<double>> next(m + 1);
     next[0] = {1};
     for (std::size_t j = 1; j <= m; ++j) {
-      // The last sample in the order is of the first run, behind all j of the second, or of the second run.
+      // The last sample in the order is of the second run, or of the first run and behind all j of the second run.
       next[j].assign(i * j + 1, 0);
       for (std::size_t u = 0; u < counts[j].size(); ++u) next[j][u + j] += counts[j][u];
       for (std::size_t u = 0; u < next[j - 1].size(); ++u) next[j][u] += next[j - 1][u];
@@ -34,7 +35,7 @@ std::vector<double> order_shares(std::size_t n, std::size_t m) {
   return shares;
 }
 
-/// The ratios of all pairs, by their place in order.
+/// The ratios of all pairs, each found by its place in ascending order.
 class Ratios {
  public:
   Ratios(std::vector<double> first, std::vector<double> second) : first_(std::move(first)), second_(std::move(second)) {
@@ -57,7 +58,7 @@ class Ratios {
   }
 
  private:
-  /// The number of ratios that are at most this one.
+  /// The number of ratios that are at most `ratio`.
   std::size_t up_to(double ratio) const {
     std::size_t sum = 0, below = 0;
     for (const double a : first_) {
@@ -114,7 +115,7 @@ Interval inflate(const Interval& ratio, double times) {
 double autocorrelation_factor(const std::vector<double>& samples) {
   const std::size_t n = samples.size();
   if (n < 4) return 1;
-  // The correlation is that of the ranks (places), so that single long samples weigh no more than others.
+  // The correlation is of ranks (places), not of samples, so that a single long sample weighs no more than the others.
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return samples[a] < samples[b]; });
@@ -130,26 +131,26 @@ double autocorrelation_factor(const std::vector<double>& samples) {
     if (i > 0) neighbours += places[i] * places[i - 1];
   }
   if (squares == 0) return 1;
-  // Independent samples easily show a correlation of 1 / sqrt(n), which is subtracted.
+  // Even independent samples easily show a correlation of 1 / sqrt(n). So this much is subtracted.
   const double correlation = std::clamp(neighbours / squares - 1 / std::sqrt(static_cast<double>(n)), 0.0, 0.9);
   return (1 + correlation) / (1 - correlation);
 }
 
 std::size_t samples_to_resolve(double share, double spread, double level) {
-  // The ratio of two means has the deviation spread * sqrt(2 / n). That of the middle ratio is 2 % greater.
+  // The ratio of two means has the deviation spread * sqrt(2 / n). The median ratio has a deviation 2 % greater.
   const double reach = 1.02 * normal_quantile(level) * spread / share;
   return static_cast<std::size_t>(std::ceil(std::max(2 * reach * reach, 1.0)));
 }
 
 std::size_t pairs_to_resolve(double share, double spread, double level) {
-  constexpr double of_median = 1.2533;  // deviation of the median of normal samples over that of their mean
+  constexpr double of_median = 1.2533;  // deviation of the median of normal samples / deviation of their mean
   const double reach = of_median * normal_quantile(level) * spread / share;
   return static_cast<std::size_t>(std::ceil(std::max(reach * reach, 1.0)));
 }
 
 double robust_spread(std::vector<double> samples) {
   constexpr double of_normal = 1.349;  // distance between the quartiles of a normal distribution, in deviations
-  constexpr double far = 5;            // distance of samples of another state, in deviations
+  constexpr double far = 5;            // distance, in deviations, beyond which a sample is of another machine state
   if (samples.size() < 2) return 0;
   std::sort(samples.begin(), samples.end());
   const auto all = static_cast<double>(samples.size());
@@ -167,7 +168,7 @@ double robust_spread(std::vector<double> samples) {
     return samples[below] + (place - static_cast<double>(below)) * (samples[above] - samples[below]);
   };
   if (samples.empty() || at(0.5) <= 0) return 0;
-  // The rarer a pair whose ratio is near the middle, the wider the interval.
+  // Only pairs of samples in the same state have ratios near the middle. The fewer such pairs, the wider the interval.
   const double here = static_cast<double>(samples.size()) / all;
   return (at(0.75) - at(0.25)) / of_normal / at(0.5) / (here * here + (1 - here) * (1 - here));
 }

@@ -1,5 +1,5 @@
-# Writes a source file that holds the commit of the project, and touches the file only if the commit has changed. Every
-# build runs: cmake -D SOURCE=<project> -D FILE=<source file> -P commit.cmake
+# Writes a source file that holds the commit of the project. The file is touched only if the commit has changed. Every
+# build runs this script: cmake -D SOURCE=<project> -D FILE=<source file> -P commit.cmake
 set(commit unknown)
 find_program(git git)
 if(git)

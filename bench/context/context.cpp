@@ -42,14 +42,14 @@ void add_machine(Json& context) {
       {"memory", memory.empty() ? "" : bytes_text(std::strtod(memory.c_str(), nullptr) * 1024)},
       {"kernel", first_line("/proc/sys/kernel/osrelease")},
       {"system", name.size() > 2 ? name.substr(1, name.size() - 2) : ""},
-      // The limit of a container, which the count of processors does not show, and the governor, which sets the clock.
+      // cpu_quota: limit of a container, which the count of processors does not show. governor: policy for the clock.
       {"cpu_quota", first_line("/sys/fs/cgroup/cpu.max")},
       {"governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")}};
   for (const auto& [fact, text] : facts)
     if (!text.empty()) context[fact] = text;
 }
 
-/// Adds a backend and its device. Of a GPU it also says which readings are in the rows, or why there are none.
+/// Adds a backend and its device. For a GPU, also adds which readings are in the rows, or why there are none.
 void add_backend(Json& context, Backends& backends, const std::string& name) {
   const auto add = [&](const char* kind, auto&& describe) {
     try {
@@ -67,11 +67,11 @@ void add_backend(Json& context, Backends& backends, const std::string& name) {
     context["readings_" + name] = "clock, temperature and power by NVML, read when a pass has ended" +
                                   (missing.empty() ? "" : "; not available: " + missing);
   } catch (const Error&) {
-    // The fact of the device has the reason.
+    // The reason is in the fact "device_...".
   }
 }
 
-/// The command line for a shell, without the program's folder.
+/// The command line of this process, quoted for a shell, without the program's folder.
 std::string command_line() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> line;
@@ -80,7 +80,7 @@ std::string command_line() {
   return to_utf8(shell_line(line));
 }
 
-/// The context of Google Benchmark's own files, with what --benchmark_context gives.
+/// The context that Google Benchmark writes into its own files, with the pairs of --benchmark_context.
 Json context_of_library() {
   benchmark::BenchmarkReporter::Context::executable_name = "lamina_bench";
   benchmark::JSONReporter reporter;

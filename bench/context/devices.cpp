@@ -9,7 +9,7 @@
 namespace lamina::bench {
 namespace {
 
-/// In units of `unit`, or nothing where it is not known.
+/// The value in units of `unit`, as text. Empty if the value is 0: it is not known.
 std::string amount(double value, double unit, int digits) {
   return value > 0 ? fmt::format("{:.{}f}", value / unit, digits) : std::string();
 }
@@ -20,7 +20,7 @@ std::string title(const DeviceInfo& device) {
   return device.kind == DeviceInfo::Kind::gpu ? fmt::format("gpu {}", device.number) : "processor";
 }
 
-/// The rates of a device or, below the table, why they are not known.
+/// The rates of a device. Adds lines below the table to `notes`: how they were measured, or why they were not.
 MeasuredDevice measured(const DeviceInfo& device, Backends& backends, Peaks& peaks, std::string& notes) {
   MeasuredDevice result{device};
   DeviceRates& rates = result.rates;

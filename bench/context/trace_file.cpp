@@ -10,8 +10,8 @@
 namespace lamina::bench {
 namespace {
 
-/// A time difference in microseconds, the unit of the format, between times that are rounded to whole nanoseconds.
-/// Readers round to nanoseconds, and drop a call that begins before the end of the call before it.
+/// The difference of two times in microseconds, the unit of the format. Both times are rounded to whole nanoseconds
+/// first, as viewers do: a viewer drops a call that begins before the previous call has ended.
 double microseconds(double from, double to) { return (std::round(1e9 * to) - std::round(1e9 * from)) / 1e3; }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// A trace in the format that Perfetto and chrome://tracing open. They show processes below one another, with lanes.
+// A trace in the format of Perfetto and chrome://tracing. These viewers show a list of processes, each with lanes.
 
 #include <filesystem>
 #include <string>
@@ -11,14 +11,15 @@ namespace lamina::bench {
 
 class TraceFile {
  public:
-  int add_process(const std::string& name);  ///< gives its number, by which viewers sort
+  int add_process(const std::string& name);  ///< gives the number of the process; viewers sort by it
   void add_lane(int process, int lane, const std::string& name);
-  /// An event with its time in seconds, and fields of its own.
+  /// Adds an event. Times are in seconds; `more` has further fields.
   void add(int process, int lane, const std::string& name, double start, double seconds, Json more);
-  void add_bytes(int process, const std::string& name, double time, std::size_t bytes);  ///< bytes from this time on
+  void add_bytes(int process, const std::string& name, double time,
+                 std::size_t bytes);  ///< bytes in use from `time` on
   const Json& events() const { return events_; }
-  void append(Json events);  ///< events of another trace
-  /// Writes the file with the context of the run. Throws FileError.
+  void append(Json events);  ///< adds the events of another trace
+  /// Writes the trace, with the context of the run, to a file. Throws FileError.
   void save(const std::filesystem::path&, Backends&) const;
 
  private:

@@ -9,7 +9,7 @@ import sys
 
 PYTHONS = (sys.executable, shutil.which("python3") or "", "/usr/bin/python3", "/opt/*/bin/python3",
            "/opt/*/.venv/bin/python3", "/*/bin/python3", "~/*/bin/python3", "~/.*/bin/python3")
-PROBE_SECONDS = 30  # limit of the call of `lamina_bench devices`
+PROBE_SECONDS = 30  # time limit of `lamina_bench devices`
 ASK_TORCH = "import sys, importlib.util as u; u.find_spec('torchvision') and print('\\n'.join(filter(None, sys.path)))"
 
 
@@ -43,7 +43,7 @@ class Machine:
         loader = re.findall(r"=> (/\S+)/", ask("ldconfig", "-p") or ask("/sbin/ldconfig", "-p"))
         self.cudnn = next((folder for folder in [*wheels, *given, *loader, *kits]
                            if glob.glob(os.path.join(folder, "libcudnn.so.[89]"))), "")
-        # Folders of cuBLAS or NVRTC. cuDNN opens NVRTC by name. cuDNN's wheel is left out: each command names it.
+        # Folders with cuBLAS, or with NVRTC, which cuDNN opens by name. Without cuDNN's own wheel: commands name it.
         self.libraries = [folder for folder in dict.fromkeys([*wheels, *given, *kits])
                           if os.path.isdir(folder) and not folder.endswith("nvidia/cudnn/lib")]
         self.read_ahead = [*self.libraries, self.cudnn or "/no", *(path + "/torch/lib" for path in folders)]
@@ -51,7 +51,7 @@ class Machine:
         self.tools = {name: shutil.which(name, path=path) or "" for name in ("nvidia-smi", "compute-sanitizer", "ncu")}
 
     def lacks(self, need):
-        """The reason why a step cannot have what it needs; empty: it can."""
+        """The reason why this machine lacks a thing that a step needs; empty: the machine has it."""
         if {"gpu": not self.rehearses, "torch": self.torch, "cudnn": self.cudnn or self.rehearses, **self.tools}[need]:
             return ""
         return {"gpu": "a rehearsal has no GPU", "torch": "no Python with torchvision; put one first on the path",

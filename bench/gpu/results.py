@@ -1,6 +1,6 @@
 """The results of every step, kept in a folder of two files."""
-# summary.md is the page; results.tar.gz has steps.json, with a record for each step, and what the steps printed and
-# measured. Both files are replaced whole after each step, so a kill loses only the steps that are running.
+# summary.md is the page. results.tar.gz has steps.json, with a record for each step, and the output and measurements
+# of the steps. Both files are replaced whole after each step, so a kill loses only the steps that are running.
 
 import glob
 import io
@@ -13,7 +13,7 @@ import summary
 
 
 class ResultsError(Exception):
-    """The message says which file is wrong, and what to do."""
+    """An error in a file of results. The message says which file is wrong, and what to do."""
 
 
 class Results:
@@ -54,12 +54,12 @@ class Results:
         return self.data["steps"].get(name, {"state": ""})
 
     def machine(self, facts):
-        """Adds the facts of a call's machine: the cards may differ."""
+        """Adds the facts of the machine of one call. Each call of run-all may run on another GPU."""
         self.data["machines"].append(facts)
         self.save()
 
     def put(self, step, files, **record):
-        """Sets the record of a step, and its files by their endings."""
+        """Sets the record of a step, and its files. `files`: {ending of the name: content}."""
         self.data["steps"][step.name] = record
         for ending, content in dict(files).items():
             self.files[f"{step.file()}.{ending}"] = content

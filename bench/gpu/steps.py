@@ -1,4 +1,4 @@
-"""The steps of run-all: one row each, in the order of their value. No estimate was measured on a device."""
+"""The steps of run-all, a row for each, the most valuable first. The times are estimates, not measured on a GPU."""
 
 import dataclasses
 import os
@@ -11,7 +11,7 @@ SUITE_GRACE = 15    # seconds of a suite above its estimate
 
 
 def files(names):
-    """The pattern of all test cases in these files, which are named without _test.cpp."""
+    """The pattern of all test cases in some files. `names`: names of the files without _test.cpp."""
     return "'" + ",".join(f"[#{name}_test]" for name in names.split()) + "'"
 
 
@@ -39,17 +39,17 @@ CUDA, CUDNN = "--backend=cuda", "--backend=cudnn --cudnn={cudnn}"
 GRAPH = "--backend=cudnn-graph --cudnn={cudnn} --plans={root}/plans"
 SANITIZER = "env LAMINA_TEST_BACKEND=cuda {libraries} {compute-sanitizer} --error-exitcode 9 --tool "
 
-# Name. Lane: steps that are not timed have one, and lanes run beside each other; "" for a step that runs alone.
-# Seconds. Needs: tools, libraries, and the step that must pass first. Command.
-# The seconds, by their reasons:
-# - suites: their time on one core here (10 to 30 s, kernels emulated); their reference runs on the processor.
-# - a race: PyTorch's start of 8 s warm, all variants at once; cudnn.benchmark 10 s a layout; 0.1 s a pass and variant.
-# - PyTorch's import: 1.5 GB, which are read ahead. From a cold disk it took up to 60 s.
-# - passes: ten networks, of which VGG and AlexNet draw 340 million numbers in 1 s; loading kernels; 12 passes.
+# A row: name, lane, seconds, needs, command. Steps of one lane run one after another, and lanes run beside each other;
+# the lane "" is for a step that is timed and so runs alone. Needs: tools, libraries, and the step that must pass first.
+# The reasons for the seconds:
+# - suites: their time on one core of a CPU (10 to 30 s, kernels emulated); their reference runs on the processor.
+# - a race: 8 s until PyTorch has started, once for all variants; cudnn.benchmark 10 s a layout; 0.1 s a pass.
+# - PyTorch's import: 1.5 GB, which run-all reads ahead. From a cold disk the import took up to 60 s.
+# - passes: ten networks; 1 s for 340 million random parameters of VGG and AlexNet; loading kernels; 12 passes.
 # - ledgers: one network's kernels, 40 calls of 10 repetitions. A sanitizer: 8 times the suite. ncu: 0.2 s a launch.
 STEPS = (
     ("the card by its driver", "", 2, ("nvidia-smi",), "{nvidia-smi} -q"),
-    ("device and cuBLAS", "", 8, ("gpu",), ON_CUDA + files("cuda_device cublas_numbers")),  # it times a held queue
+    ("device and cuBLAS", "", 8, ("gpu",), ON_CUDA + files("cuda_device cublas_numbers")),  # alone: it times work
 
     ("smoke test, cuda", "cuda", 8, (), ON_CUDA + SMOKE),
     ("tiles of every size, cuda", "cuda", 10, ("smoke test, cuda",), ON_CUDA + "'[cuda]'"),
@@ -117,7 +117,7 @@ LATER = (
     ("trainings beside PyTorch", "", 120, ("torch", "cudnn"),
      RACE + "--what trainings --share 0.0512 --ours cuda,cudnn={cudnn} --peers torch"),
 )
-# The substitutes in a rehearsal: our kernels on the host, eigen for cudnn, small networks and few cases.
+# The substitutions in a rehearsal: cuda-host for cuda, eigen for cudnn, small networks and few cases.
 REHEARSED = (
     (r"(tests\}) '.*'$", rf"\1 {SMOKE}".replace("\\,", "\\\\,")),
     (r"(alexnet|inception_v1|resnet\d+|vgg\d+)(.(alexnet|inception|resnet|vgg)\w*)*", "mnist_cnn"),
@@ -138,11 +138,11 @@ class Step:
     command: Tuple[str, ...]
 
     def file(self):
-        """The name of the step's files, without their ending."""
+        """The name of the step's files, without the ending."""
         return self.name.replace(" ", "_").replace(",", "")
 
     def limit(self):
-        """Seconds after which the step is ended. A suite ends its cases earlier, and names the failing cases."""
+        """Seconds after which the step is ended. A suite stops earlier, so it has time to name the failing cases."""
         return self.seconds + SUITE_GRACE + 35
 
 

@@ -1,7 +1,7 @@
 """Runs the test cases of a pattern."""
-# If a case fails, it and all later cases are tried again, each in a process of its own. The reason: a device error
-# stays with a process, and fails all later cases, too.
-# usage: suite.py LIMIT PROGRAM PATTERN, with LIMIT the seconds for all of them together
+# After a device error, every later case of the same process fails, too. So if a case fails, this case and all later
+# cases are tried again, each in a process of its own.
+# usage: suite.py LIMIT PROGRAM PATTERN; LIMIT: seconds for all cases together
 
 import concurrent.futures
 import contextlib
@@ -13,7 +13,7 @@ import time
 import text
 
 LISTING_SECONDS, ALONE_SECONDS, AT_ONCE = 20, 30, 4  # for the cases that are tried again
-TIMED_OUT = (124, 137, -9)                               # the status of timeout
+TIMED_OUT = (124, 137, -9)                               # statuses of the program `timeout` at its limit
 
 
 def run(command):
@@ -28,7 +28,7 @@ def run(command):
 
 
 def listed(program, pattern):
-    """The names of the cases, as Catch2 2 or 3 lists them; none if the program hangs."""
+    """The names of the cases, as Catch2 lists them (version 2 or 3); none if the program hangs."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         for flags in (["--list-test-names-only"], ["--list-tests", "--verbosity", "quiet"]):
             done = subprocess.run([program, "-#", pattern, *flags], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -47,7 +47,7 @@ def from_the_failing_one(names, printed):
 
 
 def alone(program, names):
-    """Tries the cases one by one. Returns the line that says how many fail, and a line for each of those."""
+    """Tries each case in a process of its own. Returns a line with the number of failures, and a line for each."""
     deadline, bad, untried = time.monotonic() + ALONE_SECONDS, [], []
 
     def attempt(name):

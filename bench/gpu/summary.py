@@ -1,4 +1,4 @@
-"""The page at the end, in Markdown that also reads well on a terminal: what programs found, without a judgement."""
+"""The summary that run-all prints last, as Markdown that also reads well on a terminal. It does not judge results."""
 
 import json
 import re
@@ -16,7 +16,7 @@ def table(head, rows):
 
 
 def numbers(rows):
-    """The numbers of a step's result file that the page shows: comparisons, and medians of whole passes."""
+    """The numbers of a step's result file for the page: comparisons, and medians of whole passes."""
     try:
         document = json.loads(rows)
         compared = document.get("comparisons", [])

@@ -1,28 +1,28 @@
 #pragma once
-// SIGINT and SIGTERM: the pass that runs is finished, no other begins, and the measured results are kept.
+// SIGINT and SIGTERM: the running pass is finished, no other pass begins, and the measured results are kept.
 
 namespace lamina::bench {
 
-/// From here on the first signal of each kind is remembered. A second one of the same kind ends the process as usual.
+/// Starts to remember the first signal of each kind. A second signal of the same kind ends the process as usual.
 void catch_interrupts();
 
 void hush_interrupts();  ///< remembers the first signal without printing a message: only rank 0 prints it
 
-int interrupted();  ///< the signal, or 0; any thread may ask
+int interrupted();  ///< the last signal, or 0; any thread may call this
 
-struct Interrupted {};  ///< ends work that is not worth finishing
+struct Interrupted {};  ///< exception that ends the making of a plan after a signal
 
-/// While such an object is alive, a signal ends the making of a plan, by Interrupted. Describing results also makes
-/// plans, which a signal must not end. So keep the object alive only while the plan to be timed is made.
+/// While an object of this class is alive, a signal ends the making of a plan with the exception Interrupted. Keep the
+/// object alive only while a plan that is to be timed is made: a signal must not end the plans that describe results.
 class EndsPlanning {
  public:
   explicit EndsPlanning(bool ends = true);
   ~EndsPlanning();
-  EndsPlanning(const EndsPlanning&) = delete;  // only one object may exist at a time
+  EndsPlanning(const EndsPlanning&) = delete;  // there may be only one object at a time
   EndsPlanning& operator=(const EndsPlanning&) = delete;
 };
 
-/// The function that all backends have as Backend::while_planning. It throws Interrupted if EndsPlanning asks for that.
+/// The value of Backend::while_planning in all backends. Throws Interrupted after a signal if an EndsPlanning is alive.
 void while_planning();
 
 }  // namespace lamina::bench

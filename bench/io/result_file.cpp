@@ -1,4 +1,4 @@
-// The rows as a JSON file, whole at every moment.
+// A file of results, complete at every moment.
 
 #include "result_file.h"
 
@@ -48,7 +48,7 @@ void check_writable(const std::filesystem::path& file) {
   if (!folder.empty()) std::filesystem::create_directories(folder, error);
   if (error)
     throw FileError(fmt::format("cannot make the folder {}: {}; give another file", folder.string(), error.message()));
-  if (!std::filesystem::is_other(std::filesystem::status(file, error))) NewFile{file};  // made beside it and removed
+  if (!std::filesystem::is_other(std::filesystem::status(file, error))) NewFile{file};  // a trial: it is removed
 }
 
 void claim(const std::filesystem::path& file) {

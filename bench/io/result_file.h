@@ -10,7 +10,7 @@ namespace lamina::bench {
 
 using Json = nlohmann::ordered_json;  ///< its fields keep their order
 
-/// The format of every file of results (bench/results.schema.json): readers refuse a greater number.
+/// The number of this format of result files (bench/results.schema.json). Readers refuse a file with a greater number.
 constexpr int result_format = 2;
 
 /// Writes a new file beside the old one and renames it, so that a full disk or an interrupt leaves the old file.
@@ -20,22 +20,22 @@ void replace_file(const std::filesystem::path&, const std::string& contents);
 /// The text of a file of results: each entry of each list is one line.
 std::string file_text(const Json& document);
 
-/// For Json::parse(): leaves out values that are nested deeper than any file of ours. Each level would take stack
-/// when such a value is copied, printed or destroyed.
+/// A callback for Json::parse() that leaves out values nested deeper than 100 levels. Our files have fewer levels. A
+/// bad file with more could overflow the stack, because copying, printing and destroying a value recurse.
 inline bool not_too_deep(int depth, Json::parse_event_t /*event*/, Json& /*value*/) {
   constexpr int deepest = 100;
   return depth <= deepest;
 }
 
-/// Makes the folder of a file if need be and tries to write there. Throws FileError.
+/// Makes the folder of a file if it does not exist, and tries to write there. Throws FileError.
 void check_writable(const std::filesystem::path& file);
 
 /// Claims a file of results for this process until the process ends. Throws FileError if another process of this
 /// machine has claimed it.
 void claim(const std::filesystem::path& file);
 
-/// "layer/resnet50/conv1/forward/eigen/default/f32/nchw/batch:16/recompute": the name of a row with these fields of a
-/// key (bench/measure/row_key.h).
+/// The name of a row, made of the fields of its key (bench/measure/row_key.h). Example:
+/// "layer/resnet50/conv1/forward/eigen/default/f32/nchw/batch:16/recompute".
 inline std::string row_name(const Json& key) {
   std::string name = key.at("what").get<std::string>();
   for (const char* field : {"network", "layer", "part", "backend", "algorithm", "type", "layout"})
@@ -57,12 +57,12 @@ class ResultFile {
   Json document = {{"context", Json::object()}, {"benchmarks", Json::array()}};
 
   bool wanted() const { return !path_.empty(); }
-  /// Adds an entry to a list. `rerun`: the command that measures it again; empty: none is added. The file is written
-  /// now and then.
+  /// Adds an entry to a list, then calls save_now_and_then(). `rerun`: command that measures the entry again; empty:
+  /// the entry gets no command.
   void add(const char* list, Json entry, const std::string& rerun = {});
-  /// Writes the file unless that was done within the last second.
+  /// Writes the file, unless it was written within the last second.
   void save_now_and_then();
-  /// Writes the file. A failure is reported on standard error, once.
+  /// Writes the file. Reports only the first failure, on standard error.
   void try_to_save();
   /// Writes the file. Throws FileError.
   void save() const;

@@ -1,4 +1,4 @@
-// Text for people: bytes, seconds, the running step, tables.
+// Human-readable text: bytes, seconds, the running step, tables.
 
 #include "text.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Text for people: bytes, seconds, the running step, tables.
+// Human-readable text: bytes, seconds, the running step, tables.
 
 #include <cstddef>
 #include <functional>
@@ -19,9 +19,9 @@ std::string to_utf8(const std::string&);
 bool on_terminal();  ///< whether standard error is a terminal
 
 void show_step(const std::string& what);
-void clear_step();  ///< call it before other text is written
+void clear_step();  ///< removes the shown step; call it before printing other text
 
-/// Takes a table, or a part of one, as soon as it is made.
+/// A function that prints a table, or a part of a table, as soon as it is made.
 using Print = std::function<void(const std::string&)>;
 
 enum class Format { text, csv };
@@ -34,27 +34,27 @@ struct TextTable {
     Column(const char* text, std::size_t least_width = 0) : Column(std::string(text), least_width) {}
     std::string title;
     bool number;
-    std::size_t width;  ///< least width of its cells
+    std::size_t width;  ///< least width of the cells, in characters
   };
   std::vector<Column> columns{};
   std::vector<std::vector<std::string>> rows{};
 
   std::string text() const;
-  std::string line(const std::vector<std::string>& cells) const;  ///< one row, cells padded to their columns
+  std::string line(const std::vector<std::string>& cells) const;  ///< one row, cells padded to the columns' widths
   std::string csv(bool titled = true) const;                      ///< as in RFC 4180; `titled`: titles come first
   std::vector<std::string> titles() const;
   std::string print(Format format) const { return format == Format::csv ? csv() : text(); }
 };
 
-/// A table for each of several things, such as networks. Text has separate tables. CSV has one table, whose first
-/// columns name the thing.
+/// A table for each of several things, such as networks. As text, the tables are separate. As CSV, they are one table,
+/// and its first columns name the thing.
 class TextTables {
  public:
   TextTables(Format format, std::vector<TextTable::Column> of, std::vector<TextTable::Column> columns);
   void add(const std::vector<std::string>& of, std::vector<std::string> cells);
   bool empty() const { return table_.rows.empty(); }  ///< whether nothing was added since the last call of take()
-  /// The rows that were added since the last call. Text has a head and a foot. From the second call on it begins with
-  /// an empty line. CSV has titles in the first call alone.
+  /// The rows that were added since the last call. As text, they are between `head` and `foot`, after an empty line
+  /// from the second call on. As CSV, only the first call has the titles.
   std::string take(const std::string& head = {}, const std::string& foot = {});
 
  private:

@@ -48,7 +48,7 @@ Backend& Backends::at(const std::string& name) {
                                  .memory_limit = settings_.memory_limit,
                                  .instruction_set = settings_.instruction_set,
                                  .plans = settings_.plans};
-    // The directory is no part of a row's name, so that rows of two versions have equal names.
+    // cuDNN's directory is no part of `name`, so rows of two versions of cuDNN have equal names.
     const bool own_cudnn = (name == "cudnn" || name == "cudnn-graph") && !settings_.cudnn.empty();
     made = make_(own_cudnn ? name + ":" + settings_.cudnn : name, options);
     made->while_planning = while_planning;

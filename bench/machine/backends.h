@@ -1,5 +1,5 @@
 #pragma once
-// The backends of a run, by name: made when they are first asked for.
+// The backends of a run, by name. A backend is made when it is first asked for.
 
 #include <functional>
 #include <map>
@@ -11,24 +11,24 @@
 
 namespace lamina::bench {
 
-/// How backends are made: make_backend, or its substitute in a test.
+/// The function that makes backends: make_backend, or a test's substitute.
 using MakeBackend = std::function<std::shared_ptr<Backend>(const std::string& name, const BackendOptions&)>;
 
 class Backends {
  public:
   explicit Backends(BackendSettings settings, MakeBackend make = make_backend);
 
-  /// The backends that the user named, or all that were built and can run here, except cuda-host and cudnn-graph.
-  /// Throws UsageError for unknown names, and Unsupported if none can run.
+  /// The backends that the user named. If the user named none: all that were built and can run here, except cuda-host
+  /// and cudnn-graph. Throws UsageError for unknown names, and Unsupported if no backend can run.
   const std::vector<std::string>& names();
   /// The backends that were left out, and why: "cudnn: this build ...".
   const std::vector<std::string>& left_out() const { return left_out_; }
 
   int threads() const { return settings_.threads; }  ///< threads of a processor's backend; 0: all
 
-  /// Throws what make_backend throws.
+  /// The backend of this name. Throws what make_backend throws.
   Backend& at(const std::string& name);
-  Backend& usable(const std::string& name);  ///< throws Unsupported, with the reason, if it cannot run here
+  Backend& usable(const std::string& name);  ///< like at(), but throws Unsupported if the backend cannot run here
   /// Sets the backend of this name.
   void put(const std::string& name, std::shared_ptr<Backend>);
 
@@ -40,7 +40,7 @@ class Backends {
 };
 
 bool runs_on_gpu(const std::string& backend);
-/// The number of passes to time: `asked` or, if it is 0, a number for the kind of device.
+/// The number of passes to time: `asked` or, if `asked` is 0, the default of the kind of device.
 int passes_on(const std::string& backend, int asked);
 
 }  // namespace lamina::bench

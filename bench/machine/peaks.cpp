@@ -14,9 +14,9 @@
 namespace lamina::bench {
 namespace {
 
-constexpr int processor_moments = 15;  // over about a tenth of a second
+constexpr int processor_moments = 15;  // measurements of a processor, which take about a tenth of a second together
 constexpr int product_batch = 2, product_channels = 512, product_image = 56, product_tries = 9;
-constexpr int gpu_rows = 8192, gpu_channels = 4096;  // 275 GFLOP, beside which a launch is nothing
+constexpr int gpu_rows = 8192, gpu_channels = 4096;  // 275 GFLOP: a launch costs nothing beside them
 
 double measured_product(Backend& backend, DType dtype, bool on_gpu) {
   Graph graph("product");
@@ -29,7 +29,7 @@ double measured_product(Backend& backend, DType dtype, bool on_gpu) {
   Stopwatch stopwatch(backend.device());
   const auto seconds = [&] { return stopwatch.time([&] { plan.forward(); }).seconds; };
   const double cold = seconds();
-  // An emulated device takes seconds, beside which a cold start and noise are little.
+  // An emulated device takes seconds, so the cold start and the noise are negligible, and one pass is enough.
   double best = cold;
   if (cold < 1) {
     best = seconds();
@@ -38,7 +38,7 @@ double measured_product(Backend& backend, DType dtype, bool on_gpu) {
   return 2.0 * static_cast<double>(graph.multiply_adds()) / best;
 }
 
-/// The answer of `measure`, or 0 if it fails. The rows of the backend then fail, too, and have the error's text.
+/// The answer of `measure`, or 0 if it throws an Error. The rows of this backend then fail, too, and have the error.
 template <class Measure>
 double rate_or_0(Measure&& measure) {
   try {
@@ -52,7 +52,7 @@ DeviceInfo::Kind kind_of(const std::string& backend) {
   return runs_on_gpu(backend) ? DeviceInfo::Kind::gpu : DeviceInfo::Kind::processor;
 }
 
-/// The value of a key, which is measured if the key is new.
+/// The value of a key. A new key is measured first.
 template <class Map, class Measure>
 auto& measured_once(Map& known, const typename Map::key_type& key, Measure&& measure) {
   const auto found = known.find(key);

@@ -10,21 +10,23 @@
 
 namespace lamina::bench {
 
-/// Does the work as a rank: over NCCL if the backend runs on a GPU, else over MPI; one rank without mpirun. Only rank 0
-/// prints. But any of several prints an exception with its number, and ends all; with a UsageError, rank 0 comes first.
-/// Gives the result of the work. Throws what make_communicator throws and, with one rank, what the work throws.
+/// Runs `work` as a rank, and gives its result. Ranks talk over NCCL if the backend runs on a GPU, else over MPI.
+/// Without mpirun there is one rank, and exceptions of `work` are thrown on. Only rank 0 prints. But if one of several
+/// ranks throws, it prints the error with its number and ends all ranks. Throws what make_communicator throws.
 int with_ranks(const std::string& backend, const std::function<int(Communicator&)>& work);
 
-/// Call it before printing an error that all ranks have. Rank 0 goes on. The others wait 2 s for rank 0 to end them.
+/// Lets only rank 0 print an error that all ranks have: call it before printing. It returns at once in rank 0, which
+/// prints the error and ends the other ranks. In other ranks it waits 2 s for this end.
 void print_on_rank_0();
 
-/// A rank's part of a batch. Throws UsageError if the batch cannot be divided evenly.
+/// The images of a batch that each rank gets. Throws UsageError if the batch cannot be divided evenly.
 int part_of(int batch, int ranks);
 
-/// The time of the slowest rank, and the processor time of all ranks. Every rank calls it.
+/// The samples of all ranks as one: the time of the slowest rank, and the sum of the processor times. Every rank must
+/// call it.
 Sample joined(Communicator&, Sample);
 
-/// The sums that the last finish() waited for. Sums that overlap are joined.
+/// The all-reduces that the last finish() waited for. All-reduces that overlap in time are joined into one.
 std::vector<AllReduceTimes> last_all_reduces(const Communicator&);
 
 }  // namespace lamina::bench

@@ -1,5 +1,5 @@
-// Operations and bytes of whole passes, and the distinct layers of a network: each as a graph, as a unit of work, and
-// with the algorithms that could do it; one pass of one layer by one algorithm.
+// The cost of whole passes. The distinct layers of a network: each as a graph, as a unit of work, and with the
+// algorithms that could do it. Timed passes of one layer with one algorithm.
 
 #include "layers.h"
 
@@ -99,7 +99,7 @@ std::vector<NamedAlgorithm> algorithms_of(Backends& backends, const Config& c, c
     for (const DistinctLayer& other : distinct_layers(graph))
       if (other.first().op.index() == node.op.index())
         add_new(list, backend.algorithms(spec_of(backend, graph, other.first(), c, wants_dx), pass), false);
-    if (std::holds_alternative<Conv>(node.op)) {  // a layer that every algorithm should accept
+    if (std::holds_alternative<Conv>(node.op)) {  // `plain` is a layer that every algorithm should accept
       const Graph plain = Layer{.op = Conv{.channels = 64, .kernel = 3, .pad = 1}, .x = {c.batch, 64, 56, 56}}.graph();
       add_new(list, backend.algorithms(spec_of(backend, plain, plain.nodes().back(), c, wants_dx), pass), false);
     }
@@ -113,7 +113,7 @@ Options layer_options(const Config& c, const Node& node, Pass pass, const std::s
                       const Choice& demands) {
   Options options{.dtype = c.dtype, .layout = c.layout, .input_gradient = pass == Pass::backward_data};
   Choice& choice = options.choice_of[node.name] = demands;
-  choice.measure = choice.joins_gradients = false;  // the algorithm is named, and the other passes are not timed
+  choice.measure = choice.joins_gradients = false;  // there is nothing to choose: other passes are not timed
   if (pass <= Pass::backward_data) choice.algorithm[static_cast<std::size_t>(pass)] = algorithm;
   return options;
 }

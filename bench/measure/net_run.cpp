@@ -1,4 +1,4 @@
-// A whole network's passes, timed one by one.
+// The passes of a whole network, timed one by one.
 
 #include "net_run.h"
 
@@ -24,7 +24,7 @@ NetRun::NetRun(const Graph& graph, Backend& backend, const Options& options, boo
 
 std::vector<Sample> NetRun::pass() {
   if (training()) plan_.output_gradient();  // throws if backward has nothing to do
-  // The output's gradient is drawn now, too: a GPU is then not idle, and its clock does not fall, between the passes.
+  // This also draws the output's gradient. So a GPU does not idle between forward and backward, and keeps its clock.
   draw_inputs(plan_, ++drawn_);
   if (warm_) untimed();
   spans_.clear();
@@ -71,7 +71,7 @@ void NetRun::add_sums(Sample& backward) {
   }
 }
 
-/// The first launch of the recorded passes also warms up.
+/// Records the passes, and launches them once to warm up.
 void NetRun::record() {
   Device& device = plan_.backend().device();
   forward_ = device.capture([this] { plan_.forward(); });

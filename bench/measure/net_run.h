@@ -1,5 +1,5 @@
 #pragma once
-// A whole network's passes, each with new numbers, timed one by one.
+// The passes of a whole network, timed one by one. Each pass has new random inputs.
 
 #include <functional>
 #include <memory>
@@ -13,17 +13,17 @@ namespace lamina::bench {
 
 class NetRun final : public TimedRun {
  public:
-  /// Makes the plan, with the weights if there are any, and runs it once to warm up: memory touched, threads
-  /// started, libraries loaded. `record`: from then on passes are replayed; throws Unsupported where the device cannot.
-  /// Several ranks each have the graph of their part, and make the same calls; backward adds up their gradients, as a
-  /// training does. They begin each half of a timed pass together. `warm`: an untimed pass comes right before each
-  /// timed pass, for a GPU, whose clock falls while the host draws numbers.
+  /// Makes the plan, loads the weights if there are any, and runs a pass to warm up: it touches memory, starts threads
+  /// and loads libraries. `record`: records the passes, and replays them from then on; throws Unsupported if the device
+  /// cannot record. Each of several ranks has the graph of its part of the batch, and makes the same calls. Backward
+  /// sums the gradients over the ranks, as in a training. The ranks begin forward together, and also backward. `warm`:
+  /// an untimed pass runs right before each timed pass, because the clock of a GPU falls while the host draws numbers.
   NetRun(const Graph&, Backend&, const Options&, bool record, const TensorFile& weights = {}, Communicator* = nullptr,
          bool warm = false);
 
-  /// Draws new numbers and times a pass: in training forward, backward and their sum; otherwise inference.
+  /// Draws new inputs and times a pass. Gives forward, backward and their sum in training, and one sample in inference.
   std::vector<Sample> pass() override;
-  void untimed();  ///< runs a pass on the present numbers; ranks sum nothing, and may run it unequally often
+  void untimed();  ///< runs a pass on the present inputs; it needs no other rank, because ranks do not sum gradients
   const Plan& plan() const override { return plan_; }
   std::vector<double> bytes() const override;
   std::vector<Span> spans() const override { return spans_; }
@@ -39,7 +39,7 @@ class NetRun final : public TimedRun {
   Plan plan_;
   DataParallel ranks_;
   Stopwatch stopwatch_;
-  std::unique_ptr<CapturedGraph> forward_, backward_;  ///< recorded passes; null: the plan's own calls
+  std::unique_ptr<CapturedGraph> forward_, backward_;  ///< recorded passes; null: passes are not recorded
   std::uint64_t drawn_ = 0;                            ///< number of passes so far
   bool warm_ = false;
   std::vector<Span> spans_;

@@ -1,4 +1,4 @@
-// The key of a row or result, and the commands that measure the row again.
+// The key of a row or another result, and the commands that measure the row again.
 
 #include "row_key.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// `first`: the words before the flags, without the network's name.
+/// A command line for one network. `first`: the words before the flags, without the network's name.
 std::string command(Words first, bool with_network, const Config& c, PlanningSettings settings, const Words& more) {
   const auto layer = std::ranges::find(settings.net.layers, c.network, &Layer::name);
   const bool is_layer = layer != settings.net.layers.end();
@@ -27,7 +27,7 @@ std::string command(Words first, bool with_network, const Config& c, PlanningSet
   return (settings.net.ranks > 1 ? fmt::format("mpirun -n {} ", settings.net.ranks) : "") + shell_line(first);
 }
 
-/// The expression that picks this row alone.
+/// The regular expression that matches only this row's name.
 std::string exactly(const std::string& name) {
   std::string expression = "^";
   for (const char c : name) {

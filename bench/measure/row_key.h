@@ -1,6 +1,6 @@
 #pragma once
-// The key of a row or result: all that its time depends on, except machine, versions and number of threads; and the
-// commands that measure the row again.
+// The key of a row or another result: all that the time depends on, except machine, versions and number of threads. And
+// the commands that measure the row again.
 
 #include <string>
 #include <string_view>
@@ -11,33 +11,33 @@
 
 namespace lamina::bench {
 
-/// A row's name is printed from these fields. The JSON has them too, so that nothing parses a name:
+/// The fields of a key. A row's name is made of them. Files have the fields, too, so that no reader parses a name:
 ///   "what"       "net", "layer", "train"; for other results "ledger", "frontier", "memory"
-///   "network"    for "train" the workload
-///   "layer"      for "layer" the node
+///   "network"    the network; for "train" the workload
+///   "layer"      the node; only for "layer"
 ///   "part"       the pass, or "epoch"
-///   "algorithm"  for "layer" the algorithm that was asked for: a name, or "default"
+///   "algorithm"  the requested algorithm, a name or "default"; only for "layer"
 ///   "differs"    the settings that are not the defaults: {"image": "64", "graph": ""}
 /// and "backend", "type", "layout", "batch".
 using RowKey = Json;
 
-/// The key of a row or result. It includes the settings that are not the defaults.
+/// The key of a row or another result. It includes the settings that are not the defaults.
 RowKey key_of(const char* what, const Config&, std::string_view part, const PlanningSettings&,
               std::string_view layer = {}, std::string_view algorithm = {});
 
 /// Words as one line for a shell.
 std::string shell_line(const std::vector<std::string>& words);
 
-/// "lamina_bench ledger resnet50 --backend=eigen --batch=32": a subcommand for one network, with the flags that differ
-/// from the defaults, and `more` flags.
+/// The command that runs a subcommand for one network, with the flags that differ from the defaults, then the flags
+/// `more`: "lamina_bench ledger resnet50 --backend=eigen --batch=32".
 std::string rerun(const char* subcommand, const Config&, const PlanningSettings&,
                   const std::vector<std::string>& more = {});
 
-/// "lamina_bench run '--benchmark_filter=^net/resnet50/total/.*$' ...": a row by its name.
+/// The command that measures the row of this name: "lamina_bench run '--benchmark_filter=^net/resnet50/total/.*$' ...".
 std::string rerun_row(const std::string& name, const Config&, const PlanningSettings&,
                       const std::vector<std::string>& more = {});
 
-/// --passes; empty for 0, the default.
+/// The flag --passes. Empty for 0, the default.
 std::vector<std::string> passes_flag(int passes);
 
 }  // namespace lamina::bench

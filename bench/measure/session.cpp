@@ -1,5 +1,5 @@
-// Networks by name: of the zoo, of a file, or of one layer. The configurations of a run, the graphs of networks, and
-// the options and weights of their plans.
+// Networks by name: from the zoo, from a file, or of one layer. The configurations of a run, the graphs of networks,
+// and the options and weights of their plans.
 
 #include "session.h"
 
@@ -34,7 +34,7 @@ Network of_file(const std::filesystem::path& file, const NetSettings& settings) 
   return {.name = network_name(file), .source = "from " + file.string(), .file = file};
 }
 
-/// The library's message, with the flags that set its options in place of the options.
+/// The library's message, with flags in place of the options that they set.
 std::string by_flags(std::string said) {
   const auto replace_end = [&](std::string_view option, std::string_view flag) {
     if (said.ends_with(option)) said.replace(said.size() - option.size(), option.size(), flag);
@@ -45,7 +45,7 @@ std::string by_flags(std::string said) {
   return said;
 }
 
-/// The settings' extents that this file leaves open. The rest may be of another file.
+/// The given extents of axes that this file leaves open. The other given extents may belong to another file.
 std::map<std::string, std::int64_t> extents_of(const std::filesystem::path& onnx, const OnnxOptions& settings) {
   std::map<std::string, std::int64_t> its;
   if (settings.extents.empty()) return its;
@@ -197,7 +197,7 @@ LargestBatch MemoryPredictor::largest_under(std::size_t limit) const {
     std::size_t bytes = std::numeric_limits<std::size_t>::max();
     try {
       bytes = at(batch).total();
-    } catch (const ShapeError&) {  // beyond what a shape can hold
+    } catch (const ShapeError&) {  // the batch is too large for a shape
     }
     if (bytes <= limit)
       best = {batch, bytes, batch == largest_tried};

@@ -1,6 +1,6 @@
 #pragma once
-// The session of a subcommand: backends, graphs and plans as the settings ask for them, and the rates of backends.
-// Networks by name: those of the zoo, and those of the ONNX files that the settings name.
+// The session of a subcommand: backends, graphs and plans according to the settings, and the rates of backends.
+// Networks by name: the networks of the zoo, and of the ONNX files that the settings name.
 
 #include <filesystem>
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace lamina::bench {
 
-/// A network on a backend, at one batch: rows and tables are made for each.
+/// A configuration: a network on a backend at one batch. Each has rows or tables of its own.
 struct Config {
   std::string network;
   std::string backend;
@@ -23,8 +23,8 @@ struct Config {
   int batch = 16;
 };
 
-/// Every network on every backend at every batch of the settings, or at its layer's own batch, in this order. Throws
-/// UsageError for an unknown network, and for several types or layouts.
+/// All combinations of networks, backends and batches, in this order. A network of one layer has only the layer's own
+/// batch. Throws UsageError for an unknown network, and for several types or layouts.
 std::vector<Config> configs(Backends&, const ConfigSettings&, const NetSettings&,
                             const std::vector<std::string>& networks);
 
@@ -34,33 +34,33 @@ std::string to_string(const Config&);
 /// The facts of a network before it is built.
 struct Network {
   std::string name;
-  std::string source;  ///< one line of provenance
+  std::string source;  ///< origin of the network, in one line
   nets::Protocol protocol{};
-  int image = 0, smallest_image = 0;            ///< rows and columns; 0: the file's own
-  std::optional<std::filesystem::path> file{};  ///< file of a network that is read
-  const Layer* layer = nullptr;                 ///< layer in the settings, for a network of one layer
+  int image = 0, smallest_image = 0;            ///< rows and columns of the input; 0: the file decides
+  std::optional<std::filesystem::path> file{};  ///< ONNX file of the network; none: it is of the zoo, or one layer
+  const Layer* layer = nullptr;                 ///< the layer, for a network of one layer; null: another network
 };
 
-/// Throws UsageError for a path in place of a network's name, with the flag that takes it.
+/// Throws UsageError if `name` is a path. The text names --onnx, the flag for paths.
 void check_no_path(const std::string& name);
 
-/// The network of this name. Throws UsageError for an unknown name, and for settings that a file has no use for.
+/// The network of this name. Throws UsageError for an unknown name, and if settings for the zoo are given with a file.
 Network network(const std::string& name, const NetSettings&);
 
-/// The networks of the zoo or, with files, those of the files alone.
+/// All networks: those of the files that the settings name or, without files, those of the zoo.
 std::vector<Network> networks(const NetSettings&);
 
-/// Takes away the files that cannot be read, each with a line on standard error. Returns whether there were any. Throws
-/// Unsupported if none can be read.
+/// Removes from the settings the files that cannot be read, and reports each on standard error. Gives whether it has
+/// removed a file. Throws Unsupported if no file can be read.
 bool leave_out_refused(NetSettings&, int batch);
 
-/// Reads a file with this batch, which --batch gives. Takes the settings' extents that the file leaves open.
-/// Throws what read_onnx throws, with flags in place of options in its texts, and UsageError for an extent that gives
-/// another batch.
+/// Reads a file with this batch, which --batch gives, and with the given extents of axes that the file leaves open.
+/// Throws what read_onnx throws (the messages name flags in place of options), and UsageError if an extent sets a
+/// different batch.
 OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const OnnxOptions&);
 
-/// A network's graph, for one rank's part of the batch. The zoo's networks have the softmax of their protocol, unless
-/// the settings say otherwise. Throws UsageError if the ranks cannot share the batch evenly.
+/// The graph of a network, for one rank's part of the batch. For a network of the zoo, the settings decide whether it
+/// ends in a softmax or, if unset, its protocol. Throws UsageError if the ranks cannot share the batch evenly.
 Graph graph_of(const Config&, const NetSettings&);
 
 /// The name of a mode: "training" or "inference".
@@ -70,10 +70,10 @@ class Plans {
  public:
   Plans(NetSettings net, PlanSettings settings);
 
-  /// The published protocol, with the user's changes.
+  /// The published protocol of a network, changed by the user's settings.
   nets::Protocol protocol(const std::string& network) const;
   Graph graph(const Config& config) const { return graph_of(config, net_); }
-  /// The weights of a network that is read from a file; empty for the zoo's.
+  /// The weights of a network that is read from a file. Empty for a network of the zoo.
   TensorFile weights(const Config&) const;
   Options options(const Config&, Mode) const;
   Options options(const Config& c) const { return options(c, settings_.options.mode); }
@@ -82,32 +82,33 @@ class Plans {
 
  private:
   NetSettings net_;
-  PlanSettings settings_;  ///< settings, with the one tuner of all plans that measure, so that its file is read once
+  PlanSettings settings_;  ///< settings, with one tuner for all plans that measure, so that its file is read once
 };
 
 struct Session {
   explicit Session(const PlanningSettings& settings = {}, MakeBackend make = make_backend)
       : backends(settings.backends, std::move(make)), plans(settings.net, settings.plan), peaks(backends) {}
-  Session(const Session&) = delete;  // peaks point to the backends
+  Session(const Session&) = delete;  // `peaks` points to `backends`
 
   Backends backends;
   Plans plans;
   Peaks peaks;
-  Communicator* ranks = nullptr;  ///< ranks of the run; null: there is one
+  Communicator* ranks = nullptr;  ///< ranks of the run; null: a single rank
 };
 
 struct LargestBatch {
   int batch = 0;  ///< largest batch; 0: not even one image fits
   std::size_t bytes = 0;
-  bool at_least = false;  ///< whether larger batches were not tried
+  bool at_least = false;  ///< whether larger batches may fit, too, but were not tried
 };
 
-/// The memory that a network would take at any batch.
+/// Predicts the memory that a network needs at any batch.
 struct MemoryPredictor {
   Session& session;
-  Config config;  ///< network and backend; its batch does not count
+  Config config;  ///< network and backend; its batch is ignored
   Mode mode;
-  std::optional<Optimiser> optimiser{};  ///< optimiser whose state training has; none: parameters are not updated
+  std::optional<Optimiser>
+      optimiser{};  ///< optimiser whose state counts in training; none: parameters stay as they are
 
   Options options() const;           ///< options of the plan that is predicted
   MemoryReport at(int batch) const;  ///< throws what predict_memory throws

@@ -1,5 +1,5 @@
-// Exact numbers of a convolution or fully connected op, by the definition, summed in f64, and their distance from the
-// results of a pass. They are a sample, because all numbers of a large layer would take minutes.
+// Exact results of a convolution or fully connected op, computed by the definition in f64, and the error of a pass
+// against them. Only a sample of the elements is computed, because all elements of a large layer would take minutes.
 
 #include "reference.h"
 
@@ -63,7 +63,7 @@ struct Problem {
     return sum;
   }
 
-  /// The output row (or column) from which window row `r` reaches input row `h`; -1: there is none.
+  /// The output row (or column) whose window row `r` is at input row `h`; -1: there is none.
   static int source(int h, int pad, int r, int dilation, int stride, int extent) {
     const int reached = h + pad - r * dilation;
     return reached >= 0 && reached % stride == 0 && reached / stride < extent ? reached / stride : -1;
@@ -99,7 +99,7 @@ struct Problem {
 
   const Shape& result(Pass pass) const { return pass == Pass::forward ? y : pass == Pass::backward_data ? x : w; }
 
-  /// The most products that one element of the result sums.
+  /// The largest number of products in the sum of one element of the result.
   std::int64_t products(Pass pass) const {
     switch (pass) {
       case Pass::forward: return w.image();
@@ -140,7 +140,7 @@ std::vector<std::int64_t> sample(const Shape& shape, std::int64_t products) {
 
 constexpr std::size_t block_bytes = 4 << 20;
 
-/// Single elements of a tensor, by their places in n, c, h, w.
+/// The values of single elements of a tensor. `elements`: places in n, c, h, w.
 std::vector<double> values_of(Device& device, const Tensor& tensor, const std::vector<std::int64_t>& elements) {
   const Shape& shape = tensor.shape;
   std::vector<double> values(elements.size());

@@ -1,6 +1,6 @@
 #pragma once
-// Exact numbers of a convolution or fully connected op, by the definition, summed in f64, and their distance from the
-// results of a pass. They are a sample, because all numbers of a large layer would take minutes.
+// Exact results of a convolution or fully connected op, computed by the definition in f64, and the error of a pass
+// against them. Only a sample of the elements is computed, because all elements of a large layer would take minutes.
 
 #include <cstdint>
 #include <vector>
@@ -10,13 +10,13 @@
 
 namespace lamina::bench {
 
-/// The inputs of a pass, dense in n, c, h, w: x and w for forward, w and dy for backward_data, x and dy for
-/// backward_params; bias where forward has one. Inputs that a pass does not need may be empty.
+/// The inputs of a pass, dense in n, c, h, w: x, w and the bias, if there is one, for forward; w and dy for
+/// backward_data; x and dy for backward_params. Inputs that a pass does not need may be empty.
 struct Operands {
   std::vector<double> x, w, bias, dy;
 };
 
-/// Exact numbers of some elements of a result: y, dx, or the gradient of the weight.
+/// The exact values of some elements of a result: y, dx, or the gradient of the weight.
 struct Reference {
   std::vector<std::int64_t> elements;  ///< places of the elements, dense in n, c, h, w
   std::vector<double> exact;
@@ -26,30 +26,30 @@ struct Reference {
 /// Whether the op has a reference.
 bool has_reference(const Op&);
 
-/// Needs has_reference(op) and one of the three passes. Every element if the result has at most 4096 elements, which
-/// cost at most 2^27 products. Otherwise the corners of the first and last plane, and further elements up to 4096 or
-/// 2^27 products, but at least 256: drawn at random, the same every time.
+/// Needs has_reference(op). The reference has at most 4096 elements. If they take over 2^27 products, it has fewer, but
+/// at least 256. If the result has no more elements than this, the reference has all. Otherwise it has the corners of
+/// the first and the last plane, and random elements, which are the same every time.
 Reference make_reference(const Op&, const Shape& x, Pass, const Operands&);
 
-/// How far a result is from the reference.
+/// The error of a result against the reference.
 struct ErrorFound {
-  double of_terms = 0;    ///< greatest |computed - exact| / (sum of |terms|): what Choice::max_error limits
-  double of_largest = 0;  ///< greatest |computed - exact| / greatest |exact|
-  std::size_t elements = 0;
+  double of_terms = 0;       ///< greatest |computed - exact| / (sum of |terms|), as in Choice::max_error
+  double of_largest = 0;     ///< greatest |computed - exact| / greatest |exact|
+  std::size_t elements = 0;  ///< number of elements compared
 };
 
-/// `computed` holds the reference's elements, in its order. A NaN anywhere is an infinite error.
+/// The error of `computed`, which holds the reference's elements in the same order. Any NaN is an infinite error.
 ErrorFound compare(const Reference&, const std::vector<double>& computed);
 
 std::vector<double> values_of(Device&, const Tensor&);
 
-/// The results of a pass: y, the gradients of parameters, or those of inputs.
+/// The results of a pass: y, the gradients of parameters, or the gradients of inputs.
 std::vector<Tensor> results_of(Pass, const Args&);
 
 /// A hash of the bits of all tensors. A null tensor has no bits.
 std::uint64_t bits_of(Device&, const std::vector<Tensor>&);
 
-/// The reference of a pass of a convolution or fully connected op, and the error of a pass against it: of y, dx or the
+/// The reference of a pass of a convolution or fully connected op, and the error of the pass's result: y, dx, or the
 /// gradient of the weight.
 Reference reference_of(Device&, const Op&, Pass, const Args&);
 ErrorFound error_of(Device&, Pass, const Args&, const Reference&);

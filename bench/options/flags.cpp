@@ -12,7 +12,7 @@ namespace {
 
 CLI::Range counts() { return {1, std::numeric_limits<int>::max(), "from 1"}; }
 
-// How a field is read: further parameters `add` of flag(), for the table below.
+// Functions that add an option for a field. Each is the parameter `add` of flag(); the table below uses them.
 
 template <class... Checks>
 auto list(const char* text, Checks... checks) {
@@ -23,7 +23,7 @@ auto list(const char* text, Checks... checks) {
   };
 }
 
-/// A flag that is for files of --onnx alone.
+/// An option that is allowed only together with --onnx.
 template <class Add>
 auto of_onnx(Add add) {
   return [=](CLI::App& app, const std::string& name, auto& to) { return add(app, name, to)->needs("--onnx"); };
@@ -31,7 +31,7 @@ auto of_onnx(Add add) {
 
 CLI::Option* inference(CLI::App& app, const std::string& name, Mode& to) {
   return app.add_flag_callback(
-      name, [&to] { to = Mode::inference; }, "Inference in place of training: also for networks that can only infer");
+      name, [&to] { to = Mode::inference; }, "Inference, not training; some networks can only infer");
 }
 
 auto either(const char* text) {
@@ -73,7 +73,7 @@ auto bytes(std::size_t least, const char* text) {
   };
 }
 
-/// Every flag of planning. Names of rows show the values that differ from the defaults, in this order.
+/// The table of the flags for planning. Names of rows show the values that differ from the defaults, in this order.
 const std::vector<Flag<PlanningSettings>>& planning_flags() {
   const auto flag = [](auto... row) { return bench::flag<PlanningSettings>(row...); };
   static const std::vector<Flag<PlanningSettings>> table = {
@@ -104,14 +104,15 @@ const std::vector<Flag<PlanningSettings>>& planning_flags() {
            value("Folder that plans of cudnn-graph are kept in, and loaded from")),
       flag("--width_divisor", size_flags, LAMINA_AT(net.width_divisor),
            value("Divides every hidden width: narrow networks for trials", counts()), Keys::all),
-      flag("--ranks", 0U, LAMINA_AT(net.ranks), value(""), Keys::all),  // mpirun gives it
+      flag("--ranks", 0U, LAMINA_AT(net.ranks), value(""),
+           Keys::all),  // no subcommand takes it: mpirun sets the number
       flag("--onnx_extents", onnx_flags, LAMINA_AT(net.onnx_settings.extents), add_onnx_extents, Keys::files),
       flag("--onnx_output", onnx_flags, LAMINA_AT(net.onnx_settings.output),
-           of_onnx(value("Output of these files that becomes the network's, if there are several")), Keys::files),
+           of_onnx(value("Output to use if these files have several")), Keys::files),
       flag("--all_refusals", onnx_flags, LAMINA_AT(net.onnx_settings.all_refusals),
            of_onnx(on("Name every node that cannot be read, not only the first"))),
       flag("--cuda_graph", row_flags, LAMINA_AT(plan.cuda_graph),
-           on("Rows net/...: forward and backward each recorded as a CUDA graph, and its launch timed"), Keys::net_rows,
+           on("Rows net/...: record forward and backward as CUDA graphs, and time their launches"), Keys::net_rows,
            "graph"),
       flag("--cold", row_flags, LAMINA_AT(plan.cold), on("Rows layer/...: each pass begins with empty caches"),
            Keys::layers),
@@ -149,10 +150,9 @@ const std::vector<Flag<PlanningSettings>>& planning_flags() {
   return table;
 }
 
-/// Whether the key of a result has a flag whose value differs from the default.
+/// Whether the key of a result shows a flag. `value`: a value that differs from the flag's default.
 bool has_flag(const Flag<PlanningSettings>& flag, const KeyOf& of, const std::string& value) {
-  const bool is_layer = of.what == "layer",
-             trains = of.part != "inference";  // inference has no gradients, and keeps nothing
+  const bool is_layer = of.what == "layer", trains = of.part != "inference";
   const auto published = of.as_published.find(flag.key);
   if (published != of.as_published.end() && published->second == value) return false;
   switch (flag.keys) {
@@ -272,7 +272,7 @@ void check(const BackendSettings& backends) {
 
 void check(const PlanSettings& plan) {
   if (!plan.choice_cache.empty() && !plan.options.choice.measure)
-    throw UsageError("--choice_cache keeps what is measured: give --measure too, or leave it out");
+    throw UsageError("--choice_cache keeps measured choices: give --measure, too, or leave out --choice_cache");
   if (plan.choice_cache.empty()) return;
   check_writable(plan.choice_cache);
   try {

@@ -1,6 +1,6 @@
 #pragma once
-// The flags that several subcommands share. Each is declared once. The declaration says how the flag is read, which
-// word gives its value again, and what the key of a row has of it.
+// The flags that several subcommands share. Each flag is declared once. The declaration says how the flag is read, how
+// it is written in a command, and which keys of rows show it.
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -24,11 +24,11 @@ namespace lamina::bench {
 template <class T>
 using Names = std::vector<std::pair<const char*, T>>;
 
-/// Lets an option take the names of values, which --help shows.
+/// Restricts an option to the names of known values. --help shows the names.
 template <class T>
 CLI::Option* choose(CLI::Option* option, const Names<T>& known) {
   std::vector<std::string> names;
-  std::vector<std::pair<std::string, int>> numbers;  // CLI11 reads any enumeration as numbers
+  std::vector<std::pair<std::string, int>> numbers;  // CLI11 reads an enumeration as a number
   for (const auto& [name, value] : known) {
     names.push_back(name);
     numbers.emplace_back(name, static_cast<int>(value));
@@ -38,7 +38,7 @@ CLI::Option* choose(CLI::Option* option, const Names<T>& known) {
   return option->transform(to_number)->transform(CLI::IsMember(names, CLI::ignore_case));  // the last one runs first
 }
 
-/// An option whose value is one of the known names. CLI11 cannot print a value of such a type by itself.
+/// An option whose value is one of the known names. It is read as a number, because CLI11 cannot print an enumeration.
 template <class T>
 CLI::Option* add_choice(CLI::App& app, const std::string& name, T& to, const Names<T>& known, const char* text) {
   auto* option = app.add_option_function<int>(
@@ -50,7 +50,7 @@ inline const Names<DType> dtypes = {
     {"f64", DType::f64}, {"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16}};
 inline const Names<Layout> layouts = {{"nchw", Layout::nchw}, {"nhwc", Layout::nhwc}};
 
-/// The groups of flags, as bits. A subcommand has the groups that it reads.
+/// The groups of flags, as bits. A subcommand has only the groups that it needs.
 enum FlagSet : unsigned {
   onnx_flags = 1 << 0,
   size_flags = 1 << 1,
@@ -59,8 +59,8 @@ enum FlagSet : unsigned {
   batch_flags = 1 << 4,
   processor_flags = 1 << 5,
   cudnn_flags = 1 << 6,
-  limit_flags = 1 << 7,  ///< limits of memory and algorithms
-  error_flags = 1 << 8,  ///< the error that an algorithm guarantees
+  limit_flags = 1 << 7,  ///< limits on memory and algorithms
+  error_flags = 1 << 8,  ///< limit on the error that an algorithm guarantees
   plan_flags = 1 << 9,
   measure_flags = 1 << 10,
   mode_flags = 1 << 11,
@@ -70,10 +70,10 @@ enum FlagSet : unsigned {
   network_flags = place_flags | onnx_flags | size_flags | batch_flags | plan_flags,
 };
 
-/// Adds these groups of flags: options/flags.cpp has the table of all.
+/// Adds the flags of these groups. options/flags.cpp has the table of all flags.
 void add_flags(CLI::App&, unsigned sets, PlanningSettings&);
 
-/// A list, joined by commas in one word.
+/// Adds an option that takes a list: one word, with commas between the values.
 template <class T>
 CLI::Option* add_list(CLI::App& app, const std::string& name, std::vector<T>& to, const char* text) {
   return app.add_option(name, to, text)->delimiter(',')->allow_extra_args(false);
@@ -81,27 +81,28 @@ CLI::Option* add_list(CLI::App& app, const std::string& name, std::vector<T>& to
 
 CLI::Option* add_passes(CLI::App&, int& passes);
 CLI::Validator above_zero(double most = std::numeric_limits<double>::max());
-/// A share as "3%".
+/// Adds an option that takes a share, such as "3%".
 CLI::Option* add_share(CLI::App&, const char* names, const std::function<void(double)>& take, const char* text);
-/// The positional names of networks. The files of --onnx and the layers are added to them.
+/// Adds the positional names of networks. The names of files of --onnx and of layers are appended to the list.
 void add_networks(CLI::App&, std::vector<std::string>& networks, NetSettings&);
 void add_format(CLI::App&, Format&);
-/// --benchmark_out.
+/// Adds --benchmark_out.
 void add_out(CLI::App&, std::filesystem::path& file);
-/// The fields of the subcommand's op, and --input. The layer is added after they are read.
+/// Adds --input, and flags for the fields of the subcommand's op. When they are read, the layer is appended to the
+/// list.
 void add_layer(CLI::App&, std::vector<Layer>&);
-/// Adds a subcommand for each of these ops.
+/// Adds a subcommand for each op whose layers can be given.
 void add_layers(CLI::App&, std::vector<Layer>&);
-/// A file of layers, each a line as add_layer takes it: "conv --input=16x64x56x56 --channels=128 --kernel=3". Text
+/// Adds an argument for a file of layers. A line is a layer: "conv --input=16x64x56x56 --channels=128 --kernel=3". Text
 /// after a # is a comment. A wrong line is a UsageError.
 void add_layer_file(CLI::App&, std::vector<Layer>&);
 
-// The values of --onnx and --onnx_extents.
+// Add --onnx and --onnx_extents.
 CLI::Option* add_onnx_files(CLI::App&, const std::string& name, std::vector<std::filesystem::path>& files);
 CLI::Option* add_onnx_extents(CLI::App&, const std::string& name, std::map<std::string, std::int64_t>&);
 
-/// Before anything is measured, throws UsageError for flags that exclude each other, for a list that names a thing
-/// twice and for a missing folder, and FileError for a file of choices that cannot be read.
+/// Checks the settings before anything is measured. Throws UsageError for flags that exclude each other, for a list
+/// that names a thing twice, and for a missing folder. Throws FileError for a file of choices that cannot be read.
 void check(const BackendSettings&);
 void check(const PlanSettings&);
 void check(const PlanningSettings&);
@@ -109,8 +110,8 @@ void check(const PlanningSettings&);
 /// what onnx_open_extents throws.
 void check_onnx_extents(const std::vector<std::filesystem::path>& files, const OnnxOptions&);
 
-/// The results whose keys show a flag. `in_place`: all results; the flag is a field of the key. `files`: the
-/// results of networks that are read from files.
+/// The results whose keys show a flag under "differs". `in_place`: none, because the flag has a field of its own in the
+/// key. `files`: the results of networks that are read from files.
 enum class Keys { none, in_place, all, networks, trainings, net_rows, layers, files, eigen };
 
 /// A row of a table of flags.
@@ -119,11 +120,11 @@ struct Flag {
   std::string name;  ///< name as CLI11 takes it: "--image", "!--unfused", "--softmax,!--no_softmax"
   unsigned set;      ///< set of the flag, one of FlagSet
   std::function<CLI::Option*(CLI::App&, const std::string& name, Settings&)> add;
-  std::function<std::optional<std::string>(const Settings&)> value;  ///< value as a word; none: the default
+  std::function<std::optional<std::string>(const Settings&)> value;  ///< value as text; none: it is the default
   Keys keys = Keys::none;
-  std::string key{};  ///< name in keys; under a name that is not the flag's, keys show no value
+  std::string key{};  ///< name in keys; if it is not the flag's own name, keys show no value
 
-  /// "--image=64", "--unfused", "--no_softmax"; none: it is the default.
+  /// The flag in a command: "--image=64", "--unfused", "--no_softmax"; none: the value is the default.
   std::optional<std::string> word(const Settings& settings) const {
     const std::optional<std::string> its = value(settings);
     if (!its) return its;
@@ -133,8 +134,8 @@ struct Flag {
   }
 };
 
-// The value of a flag as a word.
-inline std::string word_of(bool) { return {}; }  // a switch
+// The value of a flag as text.
+inline std::string word_of(bool) { return {}; }  // a switch has no value
 inline std::string word_of(std::optional<bool> is) { return is.value_or(false) ? "1" : "0"; }
 inline std::string word_of(Keep keep) { return keep == Keep::cheap ? "cheap" : "all"; }
 inline std::string word_of(Mode) { return {}; }
@@ -164,7 +165,7 @@ void check_once(const char* flag, std::vector<T> values) {
     throw UsageError(fmt::format("{} names {} twice; once is enough", flag, word_of(*twice)));
 }
 
-/// `at` gives the field of settings; `add(app, name, field)` adds the option.
+/// A row of a table of flags. `at` gives the field of settings; `add(app, name, field)` adds the option for the field.
 template <class Settings, class At, class Add>
 Flag<Settings> flag(std::string name, unsigned set, At at, Add add, Keys keys = Keys::none, std::string key = {}) {
   const auto value = [at](const Settings& settings) {
@@ -178,7 +179,7 @@ Flag<Settings> flag(std::string name, unsigned set, At at, Add add, Keys keys = 
 #define LAMINA_AT(field) \
   [](auto& settings) -> auto& { return settings.field; }
 
-// How a flag is read: the parameter `add` of flag().
+// Functions that add an option for a field. Each is the parameter `add` of flag().
 template <class... Checks>
 auto value(const char* text, Checks... checks) {
   return [=](CLI::App& app, const std::string& name, auto& to) {

@@ -1,4 +1,4 @@
-// The flags that name networks: ONNX files and how they are read; layers by the fields of their ops.
+// The flags for networks that are not in the zoo: ONNX files, and layers, which are given by the fields of their ops.
 
 #include <fmt/ranges.h>
 
@@ -17,7 +17,7 @@
 namespace lamina::bench {
 namespace {
 
-/// "height=224" as an entry each; throws CLI11's error.
+/// Adds an entry for each pair such as "height=224". Throws CLI11's error.
 void take_extents(std::map<std::string, std::int64_t>& extents, const std::vector<std::string>& pairs) {
   for (const std::string& pair : pairs) {
     const std::size_t equals = pair.rfind('=');
@@ -34,7 +34,7 @@ void take_extents(std::map<std::string, std::int64_t>& extents, const std::vecto
   }
 }
 
-/// Networks are called by the names of their files.
+/// Throws UsageError if two networks have the same name. A network has the name of its file.
 void check_names(const std::vector<std::filesystem::path>& files) {
   std::vector<std::string> names;
   for (const std::filesystem::path& file : files) names.push_back(network_name(file));
@@ -48,7 +48,7 @@ std::string open_text(const std::filesystem::path& file, const std::vector<OnnxO
                      names.empty() ? "no axis" : fmt::format("{}", fmt::join(names, ", ")));
 }
 
-/// Adds a flag that takes `least` to `most` numbers, with an x between them.
+/// Adds a flag that takes `least` to `most` numbers, with an x between the numbers.
 CLI::Option* add_numbers(CLI::App& app, const char* name, std::size_t least, std::size_t most, const char* form,
                          const char* text, std::function<void(const std::vector<int>&)> take) {
   const auto read = [=, take = std::move(take)](const std::string& word) {
@@ -70,7 +70,7 @@ CLI::Option* add_extents(CLI::App& app, const char* name, Size& to, const char* 
   });
 }
 
-/// Adds a flag that takes the name of a value; --rounding=up is kept as it was typed.
+/// Adds a flag that takes the name of a value. Unlike add_choice, keeps the word as typed, for the layer's command.
 template <class T>
 void add_name(CLI::App& app, const char* name, T& to, const std::map<std::string, T>& known, const char* text) {
   app.add_option_function<std::string>(
@@ -122,7 +122,7 @@ void add_fields(CLI::App& app, Recurrent& op) {
 template <class Other>
 void add_fields(CLI::App&, Other&) {}
 
-/// The ops whose layers can be given.
+/// The ops whose layers can be given on the command line. Fields without a default are placeholders.
 const Op plain_ops[] = {Conv{.channels = 0, .kernel = 1},
                         MaxPool{.window = 1, .stride = 1},
                         AveragePool{.window = 1, .stride = 1},
@@ -138,7 +138,7 @@ const Op& plain_op(const std::string& name) {
   throw UsageError(fmt::format("no layer \"{}\": {}", name, near_names(name, known)));
 }
 
-/// The layer's own flags that were given, as words.
+/// The words that give a layer: the name of the op, and the flags that were typed.
 std::vector<std::string> arguments_of(const CLI::App& app, const std::vector<CLI::Option*>& flags) {
   std::vector<std::string> words{app.get_name()};
   for (const CLI::Option* option : flags)
@@ -153,7 +153,7 @@ CLI::Option* add_onnx_files(CLI::App& app, const std::string& name, std::vector<
   return app
       .add_option_function<std::vector<std::filesystem::path>>(
           name, [&files](const auto& given) { check_names(files = given); },
-          "ONNX files: networks that are called by the names of their files")
+          "ONNX files; a network has the name of its file")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::ExistingFile)
@@ -164,7 +164,7 @@ CLI::Option* add_onnx_extents(CLI::App& app, const std::string& name, std::map<s
   return app
       .add_option_function<std::vector<std::string>>(
           name, [&extents](const auto& pairs) { take_extents(extents, pairs); },
-          "Extents of axes that these files leave open, by their names in the files")
+          "Extents of axes that these files leave open; NAME: the axis' name there")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAME=EXTENT[,...]")

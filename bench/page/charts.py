@@ -1,6 +1,6 @@
-"""Vega-Lite charts as plain dictionaries. Colours are the page's: assets/charts.js."""
+"""Vega-Lite charts as plain dictionaries. assets/charts.js sets the colours."""
 
-# Kinds of layers. Each has one colour in every chart: the page's eight colours first, then their tints.
+# Kinds of layers. A kind has the same colour in every chart: one of the page's eight colours, or a tint of one.
 KINDS = """conv fully_connected batch_norm max_pool lrn lstm relu add
 global_average_pool dropout softmax embedding average_pool concat multiply clip
 softmax_cross_entropy sigmoid_cross_entropy sigmoid tanh hard_sigmoid hard_swish silu slice
@@ -13,7 +13,7 @@ DOT = {"type": "point", "filled": True, "size": 60, "opacity": 1, "cursor": "poi
 
 
 def number(field, title=None, axis=None, **scale):
-    """A channel of numbers; `scale`: its scale's properties."""
+    """A channel of numbers. `scale`: properties of the channel's scale."""
     made = {"field": field, "type": "quantitative"} | ({"title": title} if title else {})
     return made | ({"axis": axis} if axis else {}) | ({"scale": scale} if scale else {})
 
@@ -33,7 +33,7 @@ def name(field, title=None, **more):
 
 
 def kinds(names):
-    """The channel of the kinds of layers, in the order of the names; names of algorithms take the same colours."""
+    """The channel of kinds of layers, in the order of `names`. Other names, of algorithms, share the kinds' colours."""
     names = list(dict.fromkeys(names))
     others = [one for one in names if one not in KINDS]
     places = [KINDS.index(one) if one in KINDS else others.index(one) % len(COLORS) for one in names]
@@ -47,7 +47,7 @@ def batches(points):
 
 
 def tips(names, **numbers):
-    """The tooltip of a mark: titles of names, and for numbers the title, or (title, format)."""
+    """The tooltip of a mark. names: {field: title}. numbers: {field: title, or (title, format)}."""
     found = [name(field, title) for field, title in names.items()]
     for field, title in numbers.items():
         title, form = title if isinstance(title, tuple) else (title, ".4~g")
@@ -56,22 +56,22 @@ def tips(names, **numbers):
 
 
 def lit(param, low=0.08, high=1):
-    """Full opacity for the series that are chosen in the legend, or for all if none is chosen."""
+    """Full opacity for the series that the reader has chosen in the legend, or for all if none is chosen."""
     return {"condition": {"param": param, "value": high}, "value": low}
 
 
 def layer(records, mark, where=(), **encoding):
-    """where: expressions that the records must fulfil."""
+    """A layer of a chart. where: expressions; only records that fulfil all of them are drawn."""
     return {"data": records, "mark": mark, "transform": [{"filter": one} for one in where], "encoding": encoding}
 
 
 def option(param, label, values):
-    """A box to choose a value from."""
+    """A box on the page from which the reader chooses a value."""
     return {"name": param, "value": values[0], "bind": {"input": "select", "options": values, "name": f"{label} "}}
 
 
 def ranged(points, param, x, y, tooltip, mark=DOT, line=True, **color):
-    """Lines through the middles, bars from `low` to `high`, and dots."""
+    """Layers with a line through the middle values, bars from `low` to `high`, and dots."""
     common = {"x": x, "color": name("series", **color), "opacity": lit(param)}
     return [
         *([layer(points, LINE, y=y, **common)] if line else []),
@@ -81,11 +81,11 @@ def ranged(points, param, x, y, tooltip, mark=DOT, line=True, **color):
 
 
 def chart(chart_name, title, says, layers, pick=None, legend="series", zoom=True, options=(), height=320):
-    """A chart of layers, under its title and what it says."""
-    # pick: (label, field): a box to choose one value of the field from, in all layers whose records have it. legend:
-    # the field whose values are chosen by a click in the legend, with the param NAME_lit. zoom: by dragging and by the
-    # wheel with Ctrl, so that a page still scrolls over a chart. options: more boxes. What the tooltips show is in the
-    # table below the chart, too.
+    """A chart of layers, with a title and a sentence below it, `says`."""
+    # pick: (label, field): adds a box. The reader chooses one value of the field, and layers that have it show only it.
+    # legend: the field whose values the reader chooses by a click in the legend; sets the param NAME_lit. zoom: moves
+    # by dragging and zooms by Ctrl and the wheel; without Ctrl, the wheel scrolls the page. options: more boxes. The
+    # table below the chart has the values of the tooltips.
     datasets, params = {}, list(options)
     if pick:
         label, field = pick

@@ -8,10 +8,10 @@ import atomic
 import wheels
 from page import packages, prices, results
 
-DESCRIPTION = """Makes one HTML page of result files: those that lamina_bench writes with --benchmark_out, and those of
-bench/race. The files may be of several machines or versions. The page needs no network and no other file."""
+DESCRIPTION = """Makes one HTML page of result files. lamina_bench and bench/race/race write them with --benchmark_out.
+The files may come from several machines or versions. The page needs no network and no other file."""
 STATUS = "Exit status: 0; 1 if a file was left out or nothing could be written; 2 for wrong use."
-PRICES = "dated prices in the form of bench/published/prices.csv, in place of it; may be given several times"
+PRICES = "dated prices, used in place of bench/published/prices.csv, in its format; may be given several times"
 
 
 def parser():

@@ -1,4 +1,4 @@
-"""The page as one file: what the sections say as data, the scripts that draw it, and the style."""
+"""The page as one file: the data of the sections, the scripts that draw them, and the style."""
 
 import base64
 import gzip
@@ -21,7 +21,7 @@ def asset(name):
 
 
 def policy(scripts):
-    """The rights of this page in a browser: to run these scripts and fetch nothing."""
+    """The content security policy of the page: it may run only these scripts, and fetches nothing."""
     sums = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     allowed = " ".join(f"'sha256-{one}'" for one in sums)
     return (
@@ -31,7 +31,7 @@ def policy(scripts):
 
 
 def data_of(model, problems):
-    """Everything that the page shows."""
+    """All data that the page shows."""
     about = {"title": title(model), "problems": problems, "warnings": list(machines.warnings(model))}
     return about | {"sections": [section.make(model) for section in ALL], "files": list(model.files)}
 

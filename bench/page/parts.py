@@ -1,10 +1,10 @@
-"""The parts of a section, as plain data: assets/page.js draws them. Nothing here is markup."""
+"""The parts of a section, as plain data without markup. assets/page.js draws them."""
 
 import math
 
 
 def digits(value, figures=3):
-    """Three figures without an exponent: 0.0123, 1.23, 12.3, 123, 12345."""
+    """A number with three significant digits and no exponent: 0.0123, 1.23, 12.3, 123, 12345."""
     if value == 0:
         return "0"
     places = max(0, figures - 1 - math.floor(math.log10(abs(value))))
@@ -19,13 +19,13 @@ def size(count):
 
 
 def cell(text, number=None, note="", title="", mark=""):
-    """number: what the column is sorted by; note: smaller, after the text; title: shown where a pointer rests."""
+    """A cell. number: key for sorting the column. note: small text after the text. title: shown below the pointer."""
     more = {"number": number, "note": note, "title": title, "mark": mark}
     return {"text": text} | {name: value for name, value in more.items() if value not in (None, "")}
 
 
 def figure(value, note="", scale=1):
-    """A cell with a number in three figures; an empty cell for None."""
+    """A cell with a number of three significant digits; an empty cell for None."""
     return "" if value is None else cell(digits(scale * value), value, note)
 
 
@@ -34,18 +34,18 @@ def percent(share, places=0):
 
 
 def row(cells, rerun="", mark=""):
-    """rerun: the command that measures the row again."""
+    """A row of a table. rerun: the command that measures the row again."""
     return {"cells": cells} | ({"rerun": rerun} if rerun else {}) | ({"mark": mark} if mark else {})
 
 
 def table(caption, head, rows, numeric=1):
-    """numeric: the first of the columns that are numbers; they stand at the end."""
+    """A table. numeric: the first column of numbers; all later columns are numbers, too."""
     return {"caption": caption, "head": head, "rows": rows, "numeric": numeric}
 
 
 def section(name, title, short, lead="", fill="", tables=(), folded=(), **parts):
-    """parts: charts, folded_title, notes, data (for its own script). folded: tables that a click shows."""
+    """A section. parts: charts, folded_title, notes, data (for its own script). folded: tables that a click shows."""
     shown = {"tables": [one for one in tables if one["rows"]], "folded": [one for one in folded if one["rows"]]}
-    # `fill`, the command that measures what the section would show, is kept only if the section shows nothing.
+    # `fill` is the command that measures the section's results. It is kept only if the section has no results.
     fill = "" if any([*shown.values(), parts.get("charts"), parts.get("notes")]) else fill
     return {"name": name, "title": title, "short": short, "lead": lead, "fill": fill} | parts | shown

@@ -7,12 +7,12 @@ import re
 from page import published
 
 HEAD = ["source", "date", "configuration", "usd_per_hour", "note"]
-# Words of a machine's name that name no model: its maker, its kind and its memory.
+# Words of a machine's name that do not belong to the model: maker, kind, memory and clock.
 NO_MODEL = re.compile(r"nvidia|amd|intel|geforce|tesla|gpu|cpu|processor|r|tm|pcie|sxm\d?|hbm\d?e?|\d+gb|[\d.]+ghz")
 
 
 def number(text):
-    """The number that a text is; None for any other text."""
+    """The value of a text that is a decimal number; None for any other text."""
     return float(text) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text) else None
 
 
@@ -21,13 +21,13 @@ class PriceError(Exception):
 
 
 def read(paths):
-    """The prices of all files; without files the published prices."""
+    """The prices of all files; if no file is given, the published prices."""
     return [price for path in paths or [os.path.join(published.FOLDER, "prices.csv")] for price in read_one(path)]
 
 
 def read_one(path):
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:  # spreadsheets begin theirs with a byte order mark
+        with open(path, encoding="utf-8-sig", newline="") as file:  # files of spreadsheets begin with a byte order mark
             lines = list(csv.reader(file))
     except OSError as error:
         raise PriceError(f"--prices: {path} cannot be read: {error.strerror}") from None
@@ -57,6 +57,6 @@ def model_words(name):
 
 
 def fits(price, machine):
-    """Whether a price is for this machine: its configuration, up to a "+", names the same model."""
+    """Whether a price is for this machine: the price's configuration, up to a "+", names the machine's model."""
     model = model_words(price["configuration"].split("+")[0])
     return bool(model) and model == model_words(machine.split(",")[0])

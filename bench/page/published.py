@@ -14,7 +14,7 @@ TITLES = {
     "trainings.csv": "Epochs of the 2017-11 cost post",
     "prices.csv": "Prices as published",
 }
-# The platforms of trainings.csv: their machine, and their configuration in prices.csv.
+# {platform in trainings.csv: (its machine, its configuration in prices.csv)}.
 PLATFORMS = {
     "k80": ("Tesla K80 (2017-11 post)", "K80 + n1-standard-1"),
     "p100": ("Tesla P100 (2017-11 post)", "P100 + n1-standard-1"),
@@ -37,7 +37,7 @@ def label(line):
 
 @functools.cache
 def machines():
-    """By device and cuDNN: label, device, the sources, which print the same times, and milliseconds by network, pass."""
+    """A record for each device and cuDNN: label, device, sources, and times as {network: {pass: milliseconds}}."""
     found = {}
     for line in lines("published.csv"):
         about = {"label": label(line), "device": line["device"], "source": [], "times": {}}
@@ -54,7 +54,7 @@ def networks():
 
 @functools.cache
 def trainings():
-    """{(workload, platform): its epochs}."""
+    """{(workload, platform): list of its epochs}."""
     found = {}
     for line in lines("trainings.csv"):
         found.setdefault((line["workload"], line["platform"]), []).append(line)

@@ -1,4 +1,4 @@
-"""Reads result files by bench/results.schema.json. A file that cannot be used is reported with its wrong field."""
+"""Reads result files and checks them by bench/results.schema.json. For a bad file, reports the wrong field."""
 
 import collections
 import functools
@@ -18,11 +18,11 @@ PEERS |= {"onednn": "oneDNN", "ncnn": "ncnn"}
 
 
 class Damaged(Exception):
-    """An error in a file, with the path of the field."""
+    """An error in a file. The message has the path of the wrong field."""
 
 
 class Run:
-    """A file, or one of the variants that took turns in it."""
+    """A file, or one variant of a file whose variants took turns."""
 
     def __init__(self, file, context, variant=None):
         self.file, self.variant = file, variant or {}
@@ -45,7 +45,7 @@ class Run:
         return self.context.get("commit", "")[:7]
 
     def machine(self, backend=""):
-        """The GPU of the backend, or the processor with the number of its CPUs: many machines have one processor."""
+        """The GPU of the backend, or the processor and the number of CPUs, which virtual machines differ in."""
         gpu = self.context.get(f"device_{backend}") or self.context.get("gpu_0") if backend in ON_GPU else None
         if gpu:
             return gpu.split(",")[0]
@@ -63,7 +63,7 @@ class Run:
 
 
 class Entry:
-    """One entry of a list of a file, with the run that it belongs to."""
+    """An entry of one of the lists of a file, and the run of the entry."""
 
     def __init__(self, run, fields):
         self.run, self.fields, self.key = run, fields, fields.get("key") or {}
@@ -103,7 +103,7 @@ class Entry:
 
 
 class Row(Entry):
-    """A row with the times of all its passes, or with the reason why there are none."""
+    """A row with the times of all its passes, or with the reason why there are no times."""
 
     def __init__(self, run, fields):
         super().__init__(run, fields)
@@ -134,19 +134,19 @@ class Row(Entry):
 
     @functools.cached_property
     def quartiles(self):
-        """The first and the third quartile of the seconds: the middle half of the passes lies between them."""
+        """The first and the third quartile of the seconds."""
         if len(self.seconds) < 2:
             return self.median, self.median
         low, _, high = statistics.quantiles(self.seconds, n=4, method="inclusive")
         return low, high
 
     def reading(self, name):
-        """The median of a counter over the passes; None where no pass has it."""
+        """The median of a counter over the passes; None: no pass has the counter."""
         values = [fields[name] for fields in self.entries if fields.get(name) is not None]
         return statistics.median(values) if values else None
 
     def amount(self, rate):
-        """The amount of work in a pass, from its rate and its time."""
+        """The amount of work in a pass: the rate of a counter times the time of the pass."""
         last = self.entries[-1]
         seconds = UNITS[last["time_unit"]] * last["real_time"] if "real_time" in last else self.median
         return last[rate] * seconds if last.get(rate) else None
@@ -157,7 +157,7 @@ class Row(Entry):
 
     @property
     def size(self):
-        """The differences from the published size: of the image, or of the widths."""
+        """The size of the image and the divisor of the widths, if they differ from the published network."""
         return " ".join(f"{name} {self.differs[name]}" for name in ("image", "width_divisor") if name in self.differs)
 
 
@@ -193,7 +193,7 @@ class Results:
             getattr(self, kind).extend(Entry(whole, fields) for fields in document.get(kind, []))
 
     def name_runs(self):
-        """Runs of one machine are told apart by their commits; by their files where two have the same row."""
+        """Sets the suffix of runs of one machine: the commit, or the file's name if two files have the same row."""
         commits, files = collections.defaultdict(set), collections.defaultdict(set)
         for run in self.runs:
             commits[run.machine()].add(run.commit)
@@ -219,7 +219,7 @@ def refuse_constant(word):
 
 
 def parse(content):
-    """The document of a file. Raises Damaged."""
+    """The JSON document in the content of a file. Raises Damaged."""
     import jsonschema
 
     try:
@@ -242,7 +242,7 @@ def parse(content):
 
 
 def names_of(paths):
-    """The names of the files in the page. Files of one name get their folders in front: "before-1.json"."""
+    """The names that the page shows for files. If two are equal, the folder's name comes first: "before-1.json"."""
     paths = [os.path.abspath(path) for path in paths]
     count = collections.Counter(map(os.path.basename, dict.fromkeys(paths)))
     found = {}
@@ -254,7 +254,7 @@ def names_of(paths):
 
 
 def read(paths):
-    """(everything in the usable files, the problems of the other files)."""
+    """(Results of the usable files, list of problems of the other files)."""
     model, problems = Results(), []
     for path, name in zip(paths, names_of(paths)):
         try:

@@ -1,4 +1,4 @@
-"""The networks and trainings that may be raced, and how lamina_bench says that a network is timed."""
+"""The networks and trainings that may be raced, and the protocol of each network, which lamina_bench prints."""
 
 import csv
 import functools
@@ -21,9 +21,9 @@ WORKLOADS = ("mnist_mlp", "mnist_cnn", "cifar10_cnn", "imdb_fasttext", "imdb_bil
 
 @functools.lru_cache(maxsize=None)
 def table(program):
-    """{network of the program's zoo: how it is timed}."""
-    # How it is timed: its image and channels, and whether it ends in a softmax, computes the image's gradient, and adds
-    # up the gradients of parameters.
+    """{network of the program's zoo: its protocol}."""
+    # A protocol: size of the image, channels, and whether the network ends in a softmax, computes the image's gradient,
+    # and adds to the gradients of parameters.
     done = subprocess.run([program, "networks", "--format=csv"], stdout=subprocess.PIPE, text=True, check=True)
     flags = ("softmax", "input_gradient", "accumulate")
     return {row["network"]: types.SimpleNamespace(image=int(row["image"]), channels=int(row["channels"]),
@@ -32,12 +32,12 @@ def table(program):
 
 
 def name_of(network):
-    """The name of a network in rows; a file's network has the file's name."""
+    """The name of a network in rows. The network of a file has the file's name."""
     return os.path.basename(network).removesuffix(".onnx")
 
 
 def protocol_of(name):
-    """How a network is timed; a file's, as lamina_bench times it in training, with images of torchvision's size."""
+    """The protocol of a network. A file has the usual one of lamina_bench in training, and images of 224x224."""
     if name.endswith(".onnx"):
         return types.SimpleNamespace(image=224, channels=3, softmax=False, input_gradient=False, accumulate=True)
     return table(os.environ.get(ASKED, BENCH))[name]

@@ -1,4 +1,4 @@
-"""The options of `race`, every one of them checked before anything runs."""
+"""The options of `race`. All are checked before anything runs."""
 
 import argparse
 import os
@@ -79,7 +79,7 @@ def parser_of(description):
 
 
 def read_variants(parser, given):
-    """Fills in the variants, and refuses variants that do not go with the rest."""
+    """Sets the variants, and refuses variants that do not fit the other options."""
     if (given.what, given.device) not in variants.DEFAULTS:
         parser.error(f"--what {given.what} races on the processor; leave out --device")
     given.ours, given.peers = (chosen or usual for chosen, usual in zip((given.ours, given.peers),
@@ -104,7 +104,7 @@ def read_variants(parser, given):
 
 
 def parse(description, words=None):
-    """The options; ends the process with the reason where one of them makes no sense."""
+    """The options. Ends the process, with the reason, if an option makes no sense."""
     parser = parser_of(description)
     given = parser.parse_args(words)
     given.device_word = given.device
@@ -130,7 +130,7 @@ def parse(description, words=None):
     if given.memory == "only" and (given.limit or given.what != "networks"):
         parser.error("--memory only is for networks; it measures no times, so --limit has nothing to judge")
     if given.what == "trainings":
-        given.retries = 0  # an epoch that is run again would be the next one
+        given.retries = 0  # an epoch cannot be run again: the training would run the next epoch
     given.program = os.path.abspath(given.program)
     programs = {given.program: "build the target lamina_bench, or name it with --program"}
     if given.what == "layers" and any(variant.engine == "onednn" for variant in given.peers_variants):

@@ -1,4 +1,4 @@
-"""Finds interpreters that can import a peer's modules; the scripts themselves need only the standard library."""
+"""Finds Python interpreters that can import a peer's modules. This module needs only the standard library."""
 
 import functools
 import subprocess
@@ -8,7 +8,7 @@ USUAL = ("python3", "/usr/bin/python3")
 
 
 class NoPython(Exception):
-    """No interpreter has the modules; the message says which were tried and how to get them."""
+    """No interpreter has the modules. The message says which interpreters were tried, and how to get the modules."""
 
 
 @functools.lru_cache
@@ -21,14 +21,14 @@ def can_import(python, modules):
 
 
 def version(python, engine):
-    """The version of an engine that an interpreter has."""
+    """The version of an engine in an interpreter."""
     done = subprocess.run([python, "-c", f"import {engine}; print({engine}.__version__)"], capture_output=True,
                           text=True, check=False)
     return done.stdout.strip().split("+")[0]
 
 
 def find(modules, named=()):
-    """The named interpreters that can import the modules, or, if none can, the first usual one. Throws NoPython."""
+    """The named interpreters that can import the modules. If none can: the first usual interpreter. Raises NoPython."""
     found = [python for python in named if can_import(python, modules)]
     found = found or [python for python in USUAL if can_import(python, modules)][:1]
     if not found:

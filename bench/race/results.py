@@ -1,4 +1,4 @@
-"""The file of a race: rows and context by bench/results.schema.json."""
+"""The file of a race: rows and context, in the format of bench/results.schema.json."""
 
 import contextlib
 import datetime
@@ -14,25 +14,25 @@ import tempfile
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # bench/, or the folder of a pack
 import atomic
 
-FORMAT = 2  # of bench/results.schema.json
-PARTS = {"training": ("forward", "backward", "total"), "inference": ("inference",)}  # parts of a network, by its mode
+FORMAT = 2  # number of the format in bench/results.schema.json
+PARTS = {"training": ("forward", "backward", "total"), "inference": ("inference",)}  # {mode: parts of a network's pass}
 
 
 def name_of(key):
-    """A row's name, as lamina_bench makes it of the same fields."""
+    """The name of a row. lamina_bench makes the same name from the same fields."""
     fields = ("what", "network", "layer", "part", "backend", "algorithm", "type", "layout")
     differs = [what + (value and f":{value}") for what, value in key.get("differs", {}).items()]
     return "/".join([*(key[field] for field in fields if field in key), f"batch:{key['batch']}", *differs])
 
 
 def times_of(sample, part):
-    """Milliseconds of a part by the wall's clock and of processor time."""
+    """[milliseconds of a part by the wall clock, milliseconds of processor time]."""
     names = ("forward", "backward") if part == "total" else (part,)
     return [1e3 * sum(sample[name + clock] for name in names) for clock in ("", "_cpu")]
 
 
 def rows_of(request, key, variant, passes, **facts):
-    """A variant's rows of a case: one for each part, with a time for each round. An epoch or a layer's pass is one."""
+    """The rows of a variant in a case: one for each part, with a time for each round."""
     found = []
     for part in PARTS.get(request, (request,)):
         its_key = key | {"part": part}
@@ -52,7 +52,7 @@ def processor():
 
 
 def command_line(words):
-    """A program's words for a shell. Absolute paths, as that of the program, are cut to their last names."""
+    """A command line, quoted for a shell. Only the last name of an absolute path is kept."""
     return shlex.join(re.sub(r"(?<![^=:,])/(?:[^,:]*/)?(?=[^,:/])", "", word) for word in words)
 
 
@@ -67,11 +67,11 @@ def context(**more):
 
 
 class Unwritable(Exception):
-    """A file cannot be written; the message says which and why."""
+    """A file cannot be written. The message says which file, and why."""
 
 
 class File:
-    """A file that is whole at every moment, and writable from the start. `written`: whether it has been written."""
+    """A file that is whole at every moment. The constructor checks that it is writable. `written`: it has content."""
 
     def __init__(self, path):
         self.path, self.written = path, False

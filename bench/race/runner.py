@@ -1,4 +1,4 @@
-"""One race, on any device and of any kind: every variant in its own worker, passes in the order A B C, C B A, ..."""
+"""A race on any device and of any kind. Each variant has its own worker. Passes run in the order A B C, C B A, ..."""
 
 import collections
 import dataclasses
@@ -12,23 +12,23 @@ import results
 import variants
 from worker import Worker, WorkerError, close_all
 
-SETTLE_SECONDS = 0.05  # after a pass the threads of another worker still spin for a moment
-FOREIGN_CORES = {"cpu": 0.1, "rehearsal": 1.0, "cuda": 1.0}  # cores that others may use during a pass
-AGREEMENT = {"inference": 1e-4, "training": 1e-3}  # largest distance from our f32 logits, as a share
-COARSE_AGREEMENT = {"tf32": 1e-2, "f16": 1e-2, "bf16": 8e-2}  # 20 times the unit roundoff of what products multiply
-DEEP_NETWORKS = 5  # a bound grows at most so many times, where rounding alone is above it
+SETTLE_SECONDS = 0.05  # wait before a pass: threads of another worker still spin for a moment
+FOREIGN_CORES = {"cpu": 0.1, "rehearsal": 1.0, "cuda": 1.0}  # cores that other processes may use during a pass
+AGREEMENT = {"inference": 1e-4, "training": 1e-3}  # largest difference from our f32 logits, as a share
+COARSE_AGREEMENT = {"tf32": 1e-2, "f16": 1e-2, "bf16": 8e-2}  # 20 times the unit roundoff of a product's factors
+DEEP_NETWORKS = 5  # largest factor by which a bound grows if rounding alone exceeds it
 LAYER_PASSES = ("forward", "backward_params", "backward_data")
 MEBIBYTE = 2**20
 
 
 def in_turn(items, round_):
-    """The items in the order of a round: every second round is reversed, so that drift meets all items alike."""
+    """The items in the order of a round. Every second round is reversed, so that drift affects all items alike."""
     return list(items) if round_ % 2 == 0 else list(reversed(items))
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One thing that is raced: a network in one mode, one pass of a convolution, or the epochs of a training."""
+    """A case of a race: a network in one mode, one pass of a convolution, or the epochs of a training."""
     network: str
     key: dict          # key of its rows, without the part
     request: str       # request to a worker: a mode, a pass or "epoch"
@@ -46,7 +46,7 @@ class Document:
     def __init__(self, file, options, gpu):
         self.file, self.options, self.gpu = file, options, gpu
         self.context = results.context(threads=options.threads)
-        if gpu is not None:  # a worker of ours, which reads its state
+        if gpu is not None:  # a worker of Lamina that reads the GPU's state
             described = gpu.greeting["device"]
             self.context["gpu"] = {"name": described.partition(",")[0], "description": described}
         self.rows, self.memory, self.failures, self.no_memory = [], [], [], False
@@ -76,11 +76,11 @@ class Document:
 
 class Runner:
     """The workers of all variants for one network, for one training, or for all layers."""
-    # The workers end with the `with` block. A worker that fails is left out from then on, and one that refuses is left
-    # out of that case. Both get an entry in the document.
+    # The workers end with the `with` block. A worker that fails is left out from then on. A worker that refuses a case
+    # is left out of this case. Both get an entry in the document.
 
     def __init__(self, network, raced, options, document, folder):
-        """`folder`: folder of the network's numbers. Lamina writes them unless they are there."""
+        """`folder`: folder of the network's files. If it is empty, Lamina writes them."""
         self.network, self.options, self.document, self.folder = network, options, document, folder
         self.name = networks.name_of(network)
         self.what, self.batch, self.facts = options.what, options.batch, {}
@@ -94,7 +94,7 @@ class Runner:
             raise
 
     def write_numbers(self):
-        """Has Lamina write what peers compute with: a network with its results, or the batches of a training."""
+        """Lets Lamina write the files that peers read: a network with its results, or the batches of a training."""
         given = self.options
         flags = {"threads": given.threads, "files": self.folder}
         if self.what == "networks":
@@ -114,7 +114,7 @@ class Runner:
         return Worker(variant.name, command, self.options.threads, self.options.patience, variant.environment)
 
     def start(self, raced):
-        """Starts all workers at once, and reads their greetings afterwards."""
+        """Starts all workers at once, then reads their greetings."""
         for variant in raced:
             self.attempt(variant, "start", lambda: self.workers.update({variant: self.new_worker(variant)}))
         for variant, worker in list(self.workers.items()):
@@ -122,7 +122,7 @@ class Runner:
                 self.leave(variant)
 
     def attempt(self, variant, stage, work):
-        """Whether the work succeeds. If not, the document gets the reason, and a worker that failed is ended."""
+        """Does the work, and returns whether it succeeded. If not, notes the reason, and ends a worker that failed."""
         try:
             work()
             return True
@@ -138,7 +138,7 @@ class Runner:
             close_all([worker], at_once=True)
 
     def cases(self):
-        """The items of the race. Raises WorkerError if no worker of ours runs or a network has no convolutions."""
+        """The cases of the race. Raises WorkerError in a race of layers without our worker, or without convolutions."""
         first = next((variant for variant in self.workers if variant.ours), None)
         key = {"network": self.name, "type": next(iter(self.workers)).precision if self.workers else "f32",
                "batch": self.batch}
@@ -156,8 +156,8 @@ class Runner:
         return self.layer_cases(first, key)
 
     def layer_cases(self, first, key):
-        """The passes of each distinct convolution, with how often each network has them."""
-        # A convolution has the name that its first network gives it.
+        """A case for each pass of each distinct convolution. `counts`: {network: how often it has the convolution}."""
+        # The name of a convolution is its name in the first network that has it.
         found = {}
         for net in self.options.networks:
             listed = self.workers[first].ask(f"list {net} {self.batch}")["convolutions"]
@@ -173,7 +173,7 @@ class Runner:
         return [case for its in found.values() for case in its if case.facts["counts"]]
 
     def run(self, case):
-        """Races a case: checks, memory, rounds. The document has what was found."""
+        """Races a case: checks, memory, rounds. Adds the results to the document."""
         raced = [variant for variant in self.workers if case.request not in variants.MODES
                  or case.request in variant.modes]
         facts = {variant: {} for variant in raced}
@@ -198,9 +198,9 @@ class Runner:
 
     def check(self, variant, case, facts):
         """Compares a peer's numbers with our numbers in f32."""
-        # Rounding takes each program away from the exact result, and more so in a deep network. So in training, in
-        # coarse precisions, and on a GPU, which has other algorithms, the bound may grow: to twice the distance of
-        # PyTorch's eager numbers in the same precision from its numbers in f64.
+        # Rounding errors grow with the depth of a network. So in training, in coarse precisions, and on a GPU, which
+        # has other algorithms, the bound may grow: to twice the difference between PyTorch's eager output in the same
+        # precision and its output in f64.
         if self.what != "networks" or variant.ours:
             return
         found = self.ask(variant, case, "check")
@@ -215,15 +215,15 @@ class Runner:
         facts["check"] = found | {"bound": bound}
 
     def open(self, variant, case, facts):
-        """Has a worker make what is raced and warm it up. The rows say which implementation computes it."""
+        """Lets a worker make the network or layer, and warm it up. Notes the implementation for the rows."""
         facts["opened"] = self.ask(variant, case, "open")
         if "implementation" in facts["opened"]:
             facts["algorithm"] = facts["opened"]["implementation"]
 
     def measure_memory(self, variant, case, facts):
-        """Adds a peak of memory. On a GPU: what PyTorch's allocator counted, or what Lamina's plan holds."""
-        # On the processor: the growth of a separate process over two passes. In this worker, memory that another layout
-        # left would be counted, or used again.
+        """Adds a peak of memory. On a GPU: the peak of PyTorch's allocator, or the memory of Lamina's plan."""
+        # On the processor: the growth of a separate process during two passes. In the worker of the race, memory that
+        # another layout left would be counted, or used again.
         entry = {"net": self.name, "mode": case.request, "variant": variant.name}
         if self.options.device == "cpu":
             with self.new_worker(variant) as worker:
@@ -239,7 +239,7 @@ class Runner:
             self.document.memory.append(entry)
 
     def rounds(self, case, raced):
-        """{variant: its samples} of variants that ran all rounds, with the GPU's reading at the end of each round."""
+        """{variant: its samples} of variants that ran all rounds. A sample has the GPU's state after its round."""
         samples = {variant: [] for variant in raced}
         for i in range(self.options.rounds):
             for variant in in_turn(raced, i):
@@ -254,7 +254,7 @@ class Runner:
         return samples
 
     def quiet_pass(self, variant, case):
-        """One pass. It is run again, up to `retries` times, if other processes took the cores; the last one counts."""
+        """Runs a pass, and again, up to `retries` times, if other processes took the cores. The last run counts."""
         for _ in range(self.options.retries + 1):
             time.sleep(SETTLE_SECONDS)
             sample = self.workers[variant].timed_pass(request_of(variant, case))
@@ -264,7 +264,7 @@ class Runner:
         return sample
 
     def keep(self, case, samples, facts):
-        """Rows of all samples, and a line with the medians."""
+        """Adds the rows of all samples to the document, and prints a line with the medians."""
         medians = []
         for variant, its in samples.items():
             more = case.facts | facts[variant] | {"disturbed": sum(sample["disturbed"] for sample in its),
@@ -299,5 +299,5 @@ class Runner:
 
 
 def request_of(variant, case):
-    """The words after a command: what is asked for, in the variant's layout, and the numbers of a convolution."""
+    """The words after the command of a request: mode or pass, the variant's layout, a convolution's numbers."""
     return f"{case.request} {variant.layout} {case.convolution}".strip()

@@ -1,5 +1,5 @@
-"""Who races: the words of --ours and --peers, what each word means, and the command of its worker."""
-# A word is ENGINE[:PRECISION][+FLAG...][@LAYOUT][=DIRECTORY], as in torch:tf32+compiled@nhwc. Needs none of the peers.
+"""The variants of a race: the words of --ours and --peers, their meaning, and the command of each worker."""
+# A word is ENGINE[:PRECISION][+FLAG...][@LAYOUT][=DIRECTORY]: torch:tf32+compiled@nhwc. Does not import the peers.
 
 import argparse
 import dataclasses
@@ -15,26 +15,26 @@ WHATS = ("networks", "layers", "trainings")
 MODES = ("training", "inference")
 PRECISIONS = ("f32", "tf32", "f16", "bf16")
 WORD = re.compile(r"([a-z0-9-]+)(?::(\w+))?((?:\+[\w-]*)*)(?:@(\w+))?")
-HUGE_PAGES = {  # glibc's malloc keeps its memory, in huge pages; no code is changed
+HUGE_PAGES = {  # these variables make glibc's malloc keep its memory, in huge pages
     "MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "1000000000000", "MALLOC_TOP_PAD_": "67108864",
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 PASSIVE = {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0"}  # OpenMP's threads sleep while they wait
 
 
 class BadVariant(argparse.ArgumentTypeError):
-    """A word that names no variant of this race; the message says why."""
+    """A word is not a variant of this race. The message says why."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Engine:
-    """A program, or a backend of ours, and what it can be asked for."""
+    """A peer program, or a backend of Lamina, and the variants that it allows."""
     devices: tuple
     whats: tuple
     flags: tuple = ()
     modes: tuple = MODES
     layouts: tuple = ("nchw",)
     precisions: tuple = ("f32",)
-    modules: str = ""  # modules of its Python; empty: it is no Python program
+    modules: str = ""  # Python modules that it needs; empty: it is no Python program
     ours: bool = False
 
 
@@ -85,7 +85,7 @@ class Variant:
 
     @property
     def name(self):
-        """The name in files and messages: the word, with the version if several of an engine race."""
+        """The name in files and messages: the word, with the version if several versions of an engine race."""
         return self.word.replace(self.engine, f"{self.engine}-{self.version}", 1) if self.version else self.word
 
     @property
@@ -101,7 +101,7 @@ class Variant:
         return (HUGE_PAGES if "hugepages" in self.flags else {}) | (PASSIVE if "passive" in self.flags else {})
 
     def command(self, what, net, batch, options, folder):
-        """The command of its worker. `folder`: where Lamina has written the numbers of `net`; None: nowhere."""
+        """The command of the variant's worker. `folder`: folder with Lamina's files for `net`; None: there are none."""
         if self.ours:
             return self.our_command(what, net, batch, options)
         if self.engine == "onednn":
@@ -126,19 +126,19 @@ class Variant:
 
 
 def serve_command(program, net="", **flags):
-    """The command of a worker of ours. Without a network or a training it serves convolutions."""
+    """The command of a worker of Lamina. Without a network or a training it serves convolutions."""
     of_net = [f"--onnx={net}" if net.endswith(".onnx") else net] if net else []
     return [program, "serve", *of_net, *(f"--{flag}" if value is True else f"--{flag}={value}"
                                          for flag, value in flags.items() if value)]
 
 
 def onednn_worker(program):
-    """oneDNN's worker, beside lamina_bench."""
+    """The path of oneDNN's worker, which is beside lamina_bench."""
     return os.path.join(os.path.dirname(program), "onednn_worker")
 
 
 def check_known(what, word, known, whose=""):
-    """Raises BadVariant for an unknown word. `whose`: the engine whose words these are; empty: no engine's."""
+    """Raises BadVariant for an unknown word. `whose`: the engine that the known words belong to; empty: no engine."""
     if word not in known:
         near = difflib.get_close_matches(str(word).lower(), known)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
@@ -147,7 +147,7 @@ def check_known(what, word, known, whose=""):
 
 
 def parse(word, what, device):
-    """The Variant that a word names in a race of `what` on a device. Throws BadVariant."""
+    """The Variant that a word means in a race of `what` on a device. Raises BadVariant."""
     head, _, path = word.partition("=")
     found = WORD.fullmatch(head)
     if found is None:
@@ -174,7 +174,7 @@ def parse(word, what, device):
 
 
 def check_flags(word, name, flags, what, device):
-    """Refuses flags that do not go together, or with the race."""
+    """Raises BadVariant for flags that exclude each other, or that do not fit the race."""
     its, others, needs = set(flags), {"benchmark", "graph"}, "needs --device cuda"
     if device != "cpu":
         others, needs = {"frozen", "hugepages", "passive"}, "is of races on the processor"
@@ -192,7 +192,7 @@ def check_flags(word, name, flags, what, device):
 
 
 def read(text, what, device):
-    """The Variants of words joined by commas. Throws BadVariant."""
+    """The Variants of words joined by commas. Raises BadVariant."""
     words = text.split(",")
     for i, word in enumerate(words):
         if word in words[:i]:
@@ -201,9 +201,9 @@ def read(text, what, device):
 
 
 def with_pythons(variants, named, what):
-    """The variants with their interpreters: one variant for each interpreter that can import the engine."""
-    # `named`: those of --python. An engine without a named one has the first usual one. Throws NoPython.
-    def modules_of(variant):  # PyTorch's networks are torchvision's
+    """The variants, each once for every interpreter that can import its engine. Raises NoPython."""
+    # `named`: interpreters of --python. If none of them can import an engine, the first usual interpreter is taken.
+    def modules_of(variant):  # many of PyTorch's networks come from torchvision
         vision = "torchvision, " if variant.engine == "torch" and what == "networks" else ""
         return vision + ENGINES[variant.engine].modules
 

@@ -1,4 +1,4 @@
-"""A worker: one process of one variant, which is asked for one thing at a time, one line of JSON each way."""
+"""A worker: the process of one variant. It answers one request at a time: a line of text, answered by a JSON line."""
 
 import contextlib
 import json
@@ -9,11 +9,11 @@ import subprocess
 import time
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-END_SECONDS = 4  # for all workers to end: less than the race may take to end
+END_SECONDS = 4  # time for all workers to end; less than the 5 s that bench/gpu/run-all gives the race to end
 
 
 class WorkerError(Exception):
-    """A worker failed. `refused`: it cannot do what was asked, which is no fault. The message says which and why."""
+    """A worker failed. The message says which, and why. `refused`: the request cannot be done here, but is no fault."""
 
     def __init__(self, message, refused=False):
         super().__init__(message)
@@ -21,21 +21,21 @@ class WorkerError(Exception):
 
 
 def busy_seconds():
-    """CPU time that the whole machine has spent working."""
+    """The CPU time that all processes of the machine have used."""
     with open("/proc/stat") as file:
         user, nice, system, _, _, irq, softirq, steal = map(int, file.readline().split()[1:9])
     return (user + nice + system + irq + softirq + steal) / TICKS_PER_SECOND
 
 
 def used_seconds(pid):
-    """CPU time of a process."""
+    """The CPU time of a process."""
     with open(f"/proc/{pid}/stat") as file:
         fields = file.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
 
 
 def resident_bytes(pid, field):
-    """Resident memory of a process. VmRSS: now. VmHWM: the peak, since the process began or the peak was reset."""
+    """The resident memory of a process. VmRSS: now. VmHWM: peak since the process began or the peak was reset."""
     with open(f"/proc/{pid}/status") as file:
         for line in file:
             if line.startswith(field + ":"):
@@ -44,22 +44,22 @@ def resident_bytes(pid, field):
 
 
 class Worker:
-    """The process."""
-    # `patience`: seconds for an answer, after which the worker is ended. greet() reads the first line, the greeting, so
-    # that several workers start at once. `environment`: variables besides those of this process.
+    """A worker process."""
+    # `patience`: seconds for an answer; then the worker is ended. The constructor does not wait for the first line, the
+    # greeting, so that several workers start at once: greet() reads it. `environment`: additional variables.
 
     def __init__(self, name, command, threads, patience, environment=()):
         self.name, self.command, self.patience, self.greeting = name, command, patience, None
         environment = os.environ | {"OMP_NUM_THREADS": str(threads)} | dict(environment)
         try:
-            # In a separate group: an interrupt at the terminal is for the race, which ends its workers.
+            # A separate process group: Ctrl-C then interrupts only the race, which ends its workers.
             self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                           env=environment, preexec_fn=os.setpgrp)
         except OSError as error:
             raise WorkerError(f"{name}: cannot start {command[0]}: {error.strerror}") from error
 
     def greet(self):
-        """Reads the greeting, in which the worker says what it is."""
+        """Reads the greeting: the facts about the worker."""
         self.greeting = self.read()
         return self
 
@@ -84,7 +84,7 @@ class Worker:
         return self.read()
 
     def timed_pass(self, request):
-        """The answer to a pass, with the cores that others used meanwhile, minus the clocks' error of a few ticks."""
+        """The answer to a pass, with the cores that other processes used meanwhile, less a few ticks of clock error."""
         pid = self.child.pid
         start, used, busy = time.monotonic(), used_seconds(pid), busy_seconds()
         sample = self.ask(f"pass {request}")
@@ -93,16 +93,16 @@ class Worker:
         return sample
 
     def memory_growth(self, work):
-        """The most bytes by which the process grew while it worked; None where the system does not report them."""
+        """The largest growth of the process during the work, in bytes; None: the system does not report it."""
         with contextlib.suppress(OSError):
             with open(f"/proc/{self.child.pid}/clear_refs", "w") as file:
-                file.write("5")  # makes the present size the peak
+                file.write("5")  # resets the peak to the present size
             before = resident_bytes(self.child.pid, "VmRSS")
             work()
             return resident_bytes(self.child.pid, "VmHWM") - before
 
     def kill(self):
-        """Kills the worker and what it has started, for instance compilers, which would disturb other workers."""
+        """Kills the worker and its children, such as compilers, which would disturb other workers."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.child.pid, signal.SIGKILL)
 
@@ -118,7 +118,7 @@ class Worker:
 
 
 def close_all(workers, at_once):
-    """Ends workers, at once or after the pass that each runs. All are asked to end before any is waited for."""
+    """Ends workers, at once or after their running passes. First asks all workers to end, then waits for each."""
     for worker in workers:
         if at_once:
             worker.child.terminate()

@@ -1,6 +1,6 @@
-// Rows net/...: a whole network's forward, backward and total in training, and its inference. Rows layer/...: each
-// distinct layer of a network alone, per pass and algorithm, as a plan of one node; parameter gradients are
-// overwritten, x and dy are drawn once.
+// Rows net/...: a whole network's forward, backward and total in training, and its inference. Rows layer/...: a
+// distinct layer of a network, with one pass and one algorithm, as a plan of one node. In rows layer/..., parameter
+// gradients are overwritten, and x and dy are drawn once.
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ std::vector<Row> rows_of_mode(Session& session, const RunOptions& options, const
   const bool training = mode == Mode::training;
   const GraphCost cost = graph_cost(graph, c.dtype, session.plans.protocol(c.network).input_gradient);
   const double images = c.batch;
-  const int ranks = options.net.ranks;  // the graph is for one rank's part
+  const int ranks = options.net.ranks;  // the graph has only one rank's part of the batch
   const Work forward = {images, ranks * cost.forward.flops}, backward = {images, ranks * cost.backward.flops};
 
   Group group;
@@ -36,7 +36,7 @@ std::vector<Row> rows_of_mode(Session& session, const RunOptions& options, const
   group.flops_per_pass = group.work.back().flops / ranks;
   group.open = [&session, &options, c, mode] {
     Backend& backend = session.backends.usable(c.backend);
-    if (options.plan.cuda_graph) backend.device().capture([] {});  // throws Unsupported, if at all, before any work
+    if (options.plan.cuda_graph) backend.device().capture([] {});  // may throw Unsupported: better now than after work
     auto run = std::make_unique<NetRun>(session.plans.graph(c), backend, session.plans.options(c, mode),
                                         options.plan.cuda_graph, session.plans.weights(c), session.ranks,
                                         runs_on_gpu(c.backend));
@@ -46,10 +46,10 @@ std::vector<Row> rows_of_mode(Session& session, const RunOptions& options, const
   return rows_of(std::move(group), options, [&](std::string_view part) { return key_of("net", c, part, options); });
 }
 
-/// The word in place of an algorithm's name: the backend's pick.
+/// The word for the backend's pick, in place of an algorithm's name.
 constexpr const char* by_default = "default";
 
-/// Adds the rows of one layer and pass, by each algorithm.
+/// Adds the rows of one layer and pass: one for each algorithm.
 void append_rows(std::vector<Row>& rows, Session& session, const RunOptions& options, const Config& c,
                  const Graph& graph, const DistinctLayer& layer, Pass pass) {
   const Node& node = layer.first();

@@ -1,4 +1,4 @@
-// The loop that measures rows, and the line that says which row runs and how long the rest will take.
+// The loop that measures rows, and the progress line: the running row, and the time left.
 
 #include "meter.h"
 
@@ -16,7 +16,7 @@
 namespace lamina::bench {
 namespace {
 
-constexpr double guessed_share_of_peak = 0.5;  // until times are measured
+constexpr double guessed_share_of_peak = 0.5;  // share of the peak that is assumed until times are measured
 
 }  // namespace
 
@@ -39,7 +39,7 @@ void Meter::open(const Group& group, Outcome& outcome) {
   beside_ = std::make_unique<PeakBeside>(session_->peaks, backend, dtype);
   watch_.begin();
   {
-    const EndsPlanning ends(group.ranks == 1);  // several ranks wait for each other
+    const EndsPlanning ends(group.ranks == 1);  // of several ranks, none may leave: the others would wait for it
     run_ = group.open();
   }
   outcome.memory = run_->plan().memory();
@@ -59,7 +59,7 @@ void Meter::pass(const Group& group, Outcome& outcome) {
   outcome.algorithm = run_->algorithm();
   watch_.look();
   outcome.conditions = watch_.conditions();
-  if (group.ranks > 1) outcome.conditions.others.reset();  // the other ranks count as others
+  if (group.ranks > 1) outcome.conditions.others.reset();  // not known: other ranks look like other programs
 }
 
 bool Meter::measure(const Row& row, std::size_t index) {
@@ -88,7 +88,8 @@ bool Meter::measure(const Row& row, std::size_t index) {
     return false;
   } catch (const std::exception& error) {
     set_failure(its, error);
-    if (group.ranks > 1 && its.kind != Failure::unsupported) throw;  // the other ranks wait for this one
+    if (group.ranks > 1 && its.kind != Failure::unsupported)
+      throw;  // the error must end all ranks: others wait for this one
     close();
     progress_->group_failed(group, passes + 1 - static_cast<int>(index));
     if (index > 0) fmt::print(stderr, "lamina_bench: {}: {}\n", group.title, its.failure);
@@ -104,9 +105,10 @@ bool Meter::measure(const Row& row, std::size_t index) {
   }
 }
 
-/// The spans of one pass of every rank, two lanes for each: of passes and of sums. Every rank calls it.
+/// Adds the spans of one pass of all ranks to the trace. Each rank has two lanes: passes and sums. Every rank must call
+/// it.
 void Meter::add_spans(const std::string& network, const std::vector<Span>& spans) {
-  if (spans.empty()) return;  // on every rank: layers have no spans
+  if (spans.empty()) return;  // layers have no spans, on any rank
   Communicator& ranks = *session_->ranks;
   if (network != traced_) {
     traced_ = network;
@@ -132,7 +134,7 @@ Progress::Progress(Peaks& peaks, const std::vector<Row>& rows, int passes) {
     const Group& group = *row.group;
     if (!seen.insert(&group).second) continue;
     const std::string& backend = group.config.backend;
-    const double flops = group.flops_per_pass * (1 + passes_on(backend, passes));  // one pass warms up
+    const double flops = group.flops_per_pass * (1 + passes_on(backend, passes));  // 1: the pass that warms up
     total_ += flops;
     const double peak = peaks.of(backend, group.config.dtype).flops_per_second;
     if (peak > 0) seconds += flops / (guessed_share_of_peak * peak);

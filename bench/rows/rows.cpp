@@ -1,5 +1,5 @@
-// Rows: what the user asked for, the measurements that feed them, and the filter that picks from their names.
-// The rows that a filter picks, with their file and table.
+// Rows: their options, the measurements that give their times, and the filter that picks rows by name.
+// Runs the picked rows, and writes their file and table.
 
 #include "rows.h"
 
@@ -37,7 +37,7 @@ std::string nearest(const std::vector<std::string>& names, const std::string& fi
   return fmt::format("{}", fmt::join(ranked | std::views::values, ""));
 }
 
-/// The rows that are asked for and that the filter picks.
+/// The rows of the options' networks that the filter picks.
 std::vector<Row> picked(Session& session, const RunOptions& options) {
   std::string left_out;
   std::vector<Row> rows = all_rows(session, options, &left_out);
@@ -51,7 +51,7 @@ std::vector<Row> picked(Session& session, const RunOptions& options) {
   return kept;
 }
 
-/// The library's reporter of this form, for a file.
+/// Google Benchmark's reporter of this form, for a file.
 std::unique_ptr<benchmark::BenchmarkReporter> text_reporter(Screen form) {
   if (form == Screen::console) return std::make_unique<benchmark::ConsoleReporter>(benchmark::ConsoleReporter::OO_None);
   BENCHMARK_DISABLE_DEPRECATED_WARNING
@@ -114,7 +114,7 @@ int measure_rows(Session& session, const RunOptions& options) {
   return runner.any_measured() && !runner.any_failed() ? 0 : 1;
 }
 
-/// Refuses what several ranks do not do, and gives each its threads.
+/// Throws UsageError for options that several ranks do not support. Sets the number of threads of each rank.
 void settle_ranks(RunOptions& options, const Communicator& ranks) {
   const std::pair<const char*, bool> of_one[] = {{"--cuda_graph", options.plan.cuda_graph},
                                                  {"--noise", options.noise > 0},

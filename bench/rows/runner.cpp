@@ -1,4 +1,4 @@
-// Runs rows under Google Benchmark, and reports them to a file and to the screen.
+// Runs rows with Google Benchmark, and reports them to a file and to the screen.
 
 #include "runner.h"
 
@@ -15,11 +15,11 @@
 namespace lamina::bench {
 namespace {
 
-constexpr double longest_settling = 60;  ///< seconds, where --benchmark_min_time gives none
+constexpr double longest_settling = 60;  ///< most seconds of --noise without --benchmark_min_time
 
 using Run = benchmark::BenchmarkReporter::Run;
 
-/// The text of a row, and the median of the clocks that its device reported.
+/// The note of a row with the median of the clocks that the device reported.
 std::string with_clock(const std::string& note, const std::vector<Sample>& samples) {
   std::vector<double> mhz;
   for (const Sample& sample : samples)
@@ -49,12 +49,12 @@ Figures figures_of(const Run& run, const Row& row, const Outcome& outcome, const
   return is_aggregate(run) ? figures_of(row, outcome, runs, run.aggregate_name) : figures_of(row, outcome, runs[0]);
 }
 
-/// `run` comes with the library's own name, to which it appends "/iterations:1/repeats:3/manual_time".
+/// Prints a run under the row's name. The library's own name of the run ends in "/iterations:1/repeats:3/manual_time".
 void print_by(benchmark::BenchmarkReporter& by, bool same_counters, Run run, const Row& row, const Outcome& outcome,
               const Runs& runs) {
   constexpr std::array shown = {"images_per_second", "flops_per_second", "share_of_peak"};
   const std::vector<Sample>& samples = outcome.samples[row.part];
-  if (runs.empty() && !samples.empty()) return;  // the failure would look like a time of 0; standard error has it
+  if (runs.empty() && !samples.empty()) return;  // a failure would look like a time of 0; stderr has it
   run.run_name = {};
   run.run_name.function_name = row.name;
   run.report_label = samples.empty() ? outcome.note : with_clock(outcome.note, samples);
@@ -85,7 +85,7 @@ Runner::Runner(Session& session, std::vector<Row> rows, const RunOptions& option
 void Runner::run(benchmark::BenchmarkReporter& screen, benchmark::BenchmarkReporter& file) {
   const std::span<const Row> all = rows_;
   if (options_->noise == 0) run(all, 0, screen, file);
-  while (options_->noise > 0 && first_ < all.size()) {  // the library wants to know the number of passes beforehand
+  while (options_->noise > 0 && first_ < all.size()) {  // the library needs the number of passes beforehand
     const auto other = [&](const Row& row) { return row.group != all[first_].group; };
     const auto end = std::find_if(all.begin() + static_cast<std::ptrdiff_t>(first_), all.end(), other);
     const auto its = all.subspan(first_, static_cast<std::size_t>(end - all.begin()) - first_);
@@ -142,13 +142,14 @@ void Runner::iterate(const Row& row, benchmark::State& state) {
   const bool lost = next < first + wanted;
   runs.emplace_back(first, lost ? 0 : wanted);
   if (samples.empty()) {
-    std::string& before = refused_[row.group->config.backend];  // a backend that cannot run says so once
+    std::string& before = refused_[row.group->config.backend];  // the reason is printed once for each backend
     const bool again = outcome.kind == Failure::unsupported && outcome.failure == before;
     if (outcome.kind == Failure::unsupported) before = outcome.failure;
     state.SkipWithError(again ? "Unsupported, as above" : outcome.failure.c_str());
     return;
   }
-  // The library must not know that a row failed after its first passes (1.7 ends the process): the report handles it.
+  // A row that failed after its first passes is not reported to the library, because version 1.7 would end the process.
+  // The report handles such a row.
   std::size_t at = first;
   for ([[maybe_unused]] auto _ : state) state.SetIterationTime(lost ? options_->min_time : samples[at++].seconds);
 }
@@ -156,7 +157,7 @@ void Runner::iterate(const Row& row, benchmark::State& state) {
 Runs Runner::runs_of(const benchmark::BenchmarkReporter::Run& run) const {
   const Row& row = row_of(run);
   const auto& samples = outcomes().at(row.group.get()).samples[row.part];
-  // Before its last runs the library tried how many passes a run should have.
+  // The library's first runs only find out how many passes a run should have. Only the last runs count.
   auto its = std::span(taken_.at(&row).runs).last(static_cast<std::size_t>(run.repetitions));
   if (!is_aggregate(run)) its = its.subspan(static_cast<std::size_t>(run.repetition_index), 1);
   Runs whole;
@@ -182,7 +183,7 @@ bool Runner::any_measured() const {
 
 bool Report::ReportContext(const Context& context) {
   if (begin_) begin_(context);
-  begin_ = {};  // the library begins anew for each group of rows that it runs
+  begin_ = {};  // the library calls this function again for each group of rows
   return true;
 }
 
@@ -195,7 +196,7 @@ void Report::ReportRuns(const std::vector<Run>& runs) {
     const Runs its = runner_->runs_of(run);
     if (std::ssize(its) < (is_aggregate(run) ? run.repetitions : 1))
       if (is_aggregate(run) || std::exchange(failed, true) || outcome.failure.empty())
-        continue;  // no failure: interrupted
+        continue;  // a run without passes and without a failure was interrupted
     take_(run, row, outcome, its);
   }
 }
@@ -219,7 +220,7 @@ Report file_report(const Runner& runner, ResultFile& file) {
 Report text_report(const Runner& runner, benchmark::BenchmarkReporter& by, bool same_counters) {
   const auto begin = [&](benchmark::BenchmarkReporter::Context context) {
     static std::ostream nowhere(nullptr);
-    by.SetErrorStream(&nowhere);  // the file has more facts of machine and build than the library
+    by.SetErrorStream(&nowhere);  // hides the library's context: the context of our files has more facts
     context.name_field_width = 0;
     for (const Row& row : runner.rows()) context.name_field_width = std::max(context.name_field_width, row.name.size());
     context.name_field_width += std::string_view("_stddev").size();

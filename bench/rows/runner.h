@@ -1,7 +1,7 @@
 #pragma once
-// Runs rows under Google Benchmark, a benchmark for each. Rows of a group share its passes: each run of a row takes the
-// passes after its earlier passes, and measures the missing ones. Finished rows become entries of a file and
-// lines on the screen.
+// Runs rows with Google Benchmark. Each row is a benchmark. The rows of a group share the passes of the group: a run of
+// a row takes the passes that follow those of its earlier runs, and measures them if no other row has done so. Finished
+// rows become entries of a file and lines on the screen.
 
 #include <benchmark/benchmark.h>
 #include <functional>
@@ -25,22 +25,22 @@ class Runner {
   const std::vector<Row>& rows() const { return rows_; }
   const Outcomes& outcomes() const { return meter_.outcomes(); }
   const TraceFile& trace() const { return meter_.trace(); }
-  bool any_failed() const;    ///< whether a row failed, other than by a refusal
+  bool any_failed() const;    ///< whether a row failed; a row that is not supported has not failed
   bool any_measured() const;  ///< whether a row has at least one sample
 
-  const Row& row_of(const benchmark::BenchmarkReporter::Run&) const;  ///< row of a run that the library reports
-  /// The passes of a run that the library reports, or of each run in a statistic. Runs without all their passes are
-  /// left out.
+  const Row& row_of(const benchmark::BenchmarkReporter::Run&) const;  ///< the row of a run that the library reports
+  /// The passes of a run that the library reports. For a statistic: the passes of each of its runs. Runs that lack
+  /// passes are left out.
   Runs runs_of(const benchmark::BenchmarkReporter::Run&) const;
 
  private:
   /// Registers the rows, each with its number of repetitions, and runs them.
   void run(std::span<const Row>, int repetitions, benchmark::BenchmarkReporter& screen,
            benchmark::BenchmarkReporter& file);
-  /// Takes passes of rows of one group until the medians of all are known well enough, or the time is over. Gives the
-  /// number of passes.
+  /// Measures passes of one group until the medians of all its rows are known to --noise, or the time is over. Gives
+  /// the number of passes.
   int settle(std::span<const Row>);
-  /// A run of a row: it takes the passes after those of earlier runs.
+  /// Does a run of a row for the library. It takes the passes that follow those of earlier runs.
   void iterate(const Row&, benchmark::State&);
 
   struct Taken {
@@ -52,12 +52,12 @@ class Runner {
   const RunOptions* options_;
   Meter meter_;
   std::map<const Row*, Taken> taken_;
-  std::size_t first_ = 0;                       ///< number of the first registered row
-  std::map<std::string, std::string> refused_;  ///< last reported refusal, by backend
+  std::size_t first_ = 0;                       ///< index in `rows_` of the first registered row
+  std::map<std::string, std::string> refused_;  ///< {backend: last reported reason why it cannot run}
 };
 
-/// Reports the library's runs to a keeper or printer of rows. Interrupted runs are left out. Of each row's failed runs
-/// only the first is reported.
+/// Passes the library's runs to a function that keeps or prints rows. Leaves out interrupted runs, and all failed runs
+/// of a row except the first.
 class Report final : public benchmark::BenchmarkReporter {
  public:
   using Begin = std::function<void(const Context&)>;
@@ -76,16 +76,16 @@ class Report final : public benchmark::BenchmarkReporter {
   Begin begin_;
 };
 
-/// A line of the table of the published form: a network on a backend, means over the passes. Nothing for a row other
-/// than a total, which is the last of its group.
+/// A line of the table in the published form: a network on a backend, with means over the passes. Empty for a row that
+/// is not a total. The total is the last row of its group.
 std::string table_line(const Row&, const Outcome&);
 
-/// Adds an entry for each run.
+/// A report that adds an entry to a file for each run.
 Report file_report(const Runner&, ResultFile&);
-/// Lets a reporter of the library print runs, with the counters that people look at. `same_counters`: CSV, whose lines
-/// all have the same columns.
+/// A report that lets a reporter of the library print runs, with the most important counters. `same_counters`: each
+/// line has the same counters, as CSV needs.
 Report text_report(const Runner&, benchmark::BenchmarkReporter& by, bool same_counters);
-/// Prints the table of the published form.
+/// A report that prints the table in the published form.
 Report table_report(const Runner&);
 
 }  // namespace lamina::bench

@@ -1,5 +1,5 @@
 // The answers of a sweep in words, with intervals.
-// tests/data/sweep_answers.json has answers to made-up times.
+// tests/data/sweep_answers.json has the answers for invented times.
 
 #include "answers.h"
 
@@ -22,12 +22,12 @@ std::vector<double> per_image(const SweepPoint& point) {
   return seconds;
 }
 
-/// The ratio of two series of passes. Its interval is widened, as passes of one process resemble their predecessors.
+/// The ratio of two series of passes. Its interval is widened, because each pass resembles the pass before it.
 Interval ratio_of(const std::vector<double>& from, const std::vector<double>& to) {
   return inflate(unpaired_ratio_interval(from, to), std::max(autocorrelation_factor(from), autocorrelation_factor(to)));
 }
 
-/// The change of the time per image.
+/// The ratio of the times per image.
 Interval change(const SweepPoint& from, const SweepPoint& to) { return ratio_of(per_image(from), per_image(to)); }
 
 std::string ratio_text(const Interval& ratio) {
@@ -40,7 +40,7 @@ std::vector<SweepPoint> timed(std::vector<SweepPoint> points) {
   return points;
 }
 
-/// The answer, and the reasons why it may not be sure: other programs took much time during its points, or the points
+/// Adds to an answer the reasons why it is not sure: other programs took much time during its points, or the points
 /// have too few passes for an interval of 95 %.
 Answer from_points(Answer answer, const std::vector<SweepPoint>& points) {
   const double most = std::ranges::max_element(points, {}, &SweepPoint::others_share)->others_share;
@@ -66,7 +66,7 @@ std::optional<Answer> batch_flat(const std::vector<SweepPoint>& all) {
   for (const SweepPoint& point : timed(all))
     if (points.empty() || point.batch >= 2 * points.back().batch) points.push_back(point);
   if (points.size() < 2) return std::nullopt;
-  std::size_t from = points.size() - 1;  // every doubling after it gains less
+  std::size_t from = points.size() - 1;  // point after which every doubling gains less than 5 %
   bool sure = true;
   while (from > 0) {
     const Interval ratio = change(points[from - 1], points[from]);

@@ -20,7 +20,7 @@
 namespace lamina::bench {
 namespace {
 
-/// How long each file of a network is, and a hash of its bytes: rows have the names of files alone.
+/// The name, the size and a hash of each network's file. Rows have only the name, which does not show another content.
 std::string files_text(const std::vector<std::filesystem::path>& files) {
   std::string text;
   for (const std::filesystem::path& path : files) {
@@ -31,7 +31,7 @@ std::string files_text(const std::vector<std::filesystem::path>& files) {
   return text;
 }
 
-/// The memory that the processor has free now, less a reserve.
+/// The free memory of the processor, less a tenth as a reserve.
 std::size_t free_memory() {
   return static_cast<std::size_t>(0.9 * 1024 * std::strtod(value_of("/proc/meminfo", "MemAvailable").c_str(), nullptr));
 }
@@ -64,7 +64,7 @@ SweepPoints::SweepPoints(const SweepOptions& options, const MakeBackend& make)
     : options_(options), make_(make), file_(options.out) {
   const bool limited = options.backends.has_memory_limit();
   limit_ = limited ? options.backends.memory_limit : free_memory();
-  std::error_code none;  // for paths without a size: no file, a folder, a pipe
+  std::error_code none;  // set if the path has no size: it does not exist, or is a folder or a pipe
   const auto bytes = std::filesystem::file_size(options.out, none);
   const bool again = !none && bytes > 0;
   RunFile before;
@@ -106,7 +106,7 @@ SweepPoints::Setting& SweepPoints::setting_for(int threads, int image, bool gpu)
     RunOptions its = options_;
     its.backends.threads = threads;
     its.net.image = image;
-    if (!gpu) its.backends.memory_limit = limit_;  // a GPU's allocator reports what it lacks
+    if (!gpu) its.backends.memory_limit = limit_;  // a GPU needs no limit: its allocator fails if memory is lacking
     made = std::make_unique<Setting>(its, make_, progress_);
   }
   return *made;
@@ -122,8 +122,8 @@ PlanningSettings SweepPoints::settings_of(const Series& series) const {
   return settings;
 }
 
-/// What a file must share to be completed. The settings in the names of rows may differ: another size, type or limit
-/// is another row.
+/// The settings that a file must have in common with this sweep to be completed. Settings that are in the names of rows
+/// may differ, because rows of another size, type or limit are other rows.
 std::string SweepPoints::settings() const {
   PlanningSettings unnamed = options_;
   unnamed.net.onnx.clear();
@@ -149,7 +149,7 @@ void SweepPoints::go_on(const RunFile& before) {
   fmt::print(stderr, "{}: resuming after {} rows\n", options_.out.string(), known_.size());
 }
 
-/// The rows of a point, that of the whole pass last.
+/// The rows of a point. The row of the whole pass is the last.
 std::vector<Row> SweepPoints::rows_of(const Series& series, int batch, int threads) {
   Config c = series;
   c.batch = batch;
@@ -160,11 +160,11 @@ std::vector<Row> SweepPoints::rows_of(const Series& series, int batch, int threa
   const std::string type = rows.back().key["type"];
   group.title += fmt::format("{}, batch {}", type == "f32" ? "" : " in " + type, batch);
   PlanningSettings settings = settings_of(series);
-  settings.plan.options.mode = Mode::training;  // `run` takes rows by their names
+  settings.plan.options.mode = Mode::training;  // the command of a row needs no --inference: the row's name says it
   if (threads > 0) {
     settings.backends.threads = threads;
     group.title += fmt::format(", {} thread{}", threads, threads == 1 ? "" : "s");
-    group.flops_per_pass *= static_cast<double>(all_threads()) / threads;  // as the time is longer
+    group.flops_per_pass *= static_cast<double>(all_threads()) / threads;  // for a longer predicted time
   }
   const auto shared = std::make_shared<const Group>(std::move(group));
   for (Row& row : rows) {

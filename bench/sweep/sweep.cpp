@@ -1,4 +1,4 @@
-// The subcommand `sweep`: which points it has, and what they answer.
+// The subcommand `sweep`: chooses the points, measures them, and answers questions from them.
 
 #include "sweep.h"
 
@@ -17,7 +17,7 @@
 namespace lamina::bench {
 namespace {
 
-constexpr int usual_batch = 16;  // batch of the points for threads; 15 and 17 are the odd batches
+constexpr int usual_batch = 16;  // batch of the points for threads; 15 and 17 are the odd batches beside it
 
 /// The time per image of the last point that has times; 0: there is none.
 double seconds_per_image(const std::vector<SweepPoint>& points) {
@@ -54,7 +54,7 @@ class Sweep {
   struct Planned {
     Series series;
     std::vector<int> batches;               ///< batches in the order in which they run
-    std::optional<LargestBatch> largest{};  ///< largest batch, which runs after these; none: batches are named
+    std::optional<LargestBatch> largest{};  ///< predicted largest batch, which runs last; none: the user named batches
   };
 
   std::vector<Series> all_series() {
@@ -71,8 +71,8 @@ class Sweep {
 
   Json& document() { return points_.file().document; }
 
-  /// Announces the points of a series to the progress, and finds its largest batch. A series that cannot be planned is
-  /// left out, and named on standard error and in the file.
+  /// Announces the points of a series, and finds the largest batch. A series that cannot be planned is left out, and
+  /// reported on standard error and in the file.
   void plan(const Series& series) {
     try {
       Planned its = planned(series);
@@ -82,7 +82,7 @@ class Sweep {
         for (const int count : thread_counts()) points_.announce(series, thread_batch(), count);
       planned_.push_back(std::move(its));
     } catch (const UsageError&) {
-      throw;  // before anything is measured
+      throw;  // nothing is measured yet, so the user can correct the command at once
     } catch (const std::exception& error) {
       const bool unsupported = dynamic_cast<const Unsupported*>(&error) != nullptr;
       any_failed_ = any_failed_ || !unsupported;
@@ -95,8 +95,8 @@ class Sweep {
     }
   }
 
-  /// The named batches. Without them 1, 2, 4, ... up to the largest that fits, 15 and 17; batch 1 is tried even if it
-  /// is predicted not to fit.
+  /// The batches of a series: those that the user named or, if none, 1, 2, 4, ... up to the largest that fits, 15
+  /// and 17. Batch 1 is tried even if the prediction says that it does not fit.
   Planned planned(const Series& series) {
     if (!options_.configs.batches.empty()) return {series, options_.configs.batches};
     const MemoryPredictor predictor{points_.session(series), series, options_.plan.options.mode};
@@ -136,7 +136,7 @@ class Sweep {
     };
     for (const int batch : batches)
       if (!has_times(batch) && predicted && std::has_single_bit(static_cast<unsigned>(batch)))
-        break;  // out of memory, or it cannot run at all; 15 and 17 may fail alone
+        break;  // larger batches would fail, too; but after a failure of only 15 or 17 the sweep goes on
     LargestRun largest;
     if (predicted && too_long.empty() && predicted->batch > 0 && interrupted() == 0) {
       largest.ran = has_times(predicted->batch);
@@ -186,7 +186,7 @@ class Sweep {
   SweepPoints points_;
   Json answers_ = Json::array();
   std::vector<Planned> planned_;
-  bool any_failed_ = false;  ///< whether a series failed by another error than Unsupported
+  bool any_failed_ = false;  ///< whether planning a series failed with an error other than Unsupported
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The layers of networks: what they make, hold, compute and move, per image, and which algorithms backends take for
-// them; the memory that they would take, by the planner's arithmetic; their gradients against finite differences.
+// Facts of networks that need no timing: layers with sizes and costs per image; the algorithms that backends choose;
+// the memory that training and inference need, by prediction; gradients, compared with finite differences.
 
 #include "describe.h"
 
@@ -26,7 +26,7 @@ struct Line {
   std::string layers, passes, algorithm, reason;
 };
 
-/// The algorithms that a plan would take. No plan is made.
+/// The algorithms that a plan would choose by rule. No plan is made.
 std::vector<Line> lowered(Session& session, const Config& c) {
   const Graph graph = session.plans.graph(c);
   Backend& backend = session.backends.at(c.backend);
@@ -39,7 +39,7 @@ std::vector<Line> lowered(Session& session, const Config& c) {
   return lines;
 }
 
-/// The algorithms of a plan that measures them.
+/// The algorithms that a plan chooses by measuring.
 std::vector<Line> measured(Session& session, const Config& c) {
   const Plan plan(session.plans.graph(c), session.backends.usable(c.backend), session.plans.options(c));
   std::vector<Line> lines;
@@ -52,7 +52,7 @@ std::vector<Line> measured(Session& session, const Config& c) {
   return lines;
 }
 
-/// Kinds of memory. In a file a part of the arena has its own name alone.
+/// Kinds of memory. A file has "values" in place of "arena: values".
 constexpr std::pair<std::string_view, std::size_t MemoryReport::*> kinds[] = {
     {"parameters", &MemoryReport::parameters},
     {"state", &MemoryReport::state},

@@ -1,5 +1,5 @@
-// Every algorithm of a network's convolutions and fully connected layers, measured in turns; those that no other beats,
-// the fastest choices under limits, and the whole network timed with them.
+// Measures every algorithm of a network's convolutions and fully connected layers in turns. Finds the algorithms that
+// no other beats and the fastest choices under limits, and times the whole network with these choices.
 
 #include "frontier.h"
 
@@ -15,15 +15,15 @@
 namespace lamina::bench {
 namespace {
 
-/// The algorithm that the backend takes for the pass by rule, under the options' demands; nothing where it refuses.
+/// The step that the backend takes for the pass by rule, under the options' demands. Empty: the backend refuses.
 Lowered::Step step_by_rule(Session& session, const Config& c, const Graph& graph, const Node& node, Pass pass) {
   try {
     Backend& backend = session.backends.at(c.backend);
     const Lowered lowered = backend.lower(spec_of(backend, graph, node, c, true), session.plans.choice());
     const auto step = std::ranges::find_if(lowered.steps, [&](const auto& each) { return each.covers(pass); });
     if (step != lowered.steps.end()) return *step;
-  } catch (const Unsupported&) {  // then no algorithm is the rule's
-  } catch (const OutOfMemory&) {  // here, too
+  } catch (const Unsupported&) {  // the rule has no algorithm
+  } catch (const OutOfMemory&) {  // the rule has no algorithm
   }
   return {};
 }
@@ -48,22 +48,22 @@ class OutputCheck {
  private:
   Device& device_;
   std::map<std::string, std::uint64_t> first_bits_;
-  std::map<int, std::optional<Reference>> references_;  ///< references by batch: of all images, and of one
+  std::map<int, std::optional<Reference>> references_;  ///< {batch: reference}; the tuner may time one image first
 };
 
-/// Memory for the neediest algorithm for which there is enough. Algorithms that need more say what they lack.
+/// A buffer of the greatest of the sizes that can be allocated. Algorithms that need more fail, with the reason.
 Buffer memory_for(Device& device, std::vector<std::size_t> sizes) {
   for (; !sizes.empty(); sizes.pop_back()) {
     try {
       return {device, sizes.back()};
     } catch (const OutOfMemory&) {
-      // The next one needs less.
+      // The next size is smaller.
     }
   }
   return {device, 0};
 }
 
-/// A layer and pass whose algorithms are timed.
+/// A layer and pass whose algorithms are to be timed.
 struct TunedLayer {
   const Node* node;
   int layers;
@@ -90,8 +90,8 @@ std::vector<TunedLayer> tuned_layers(Session& session, const Config& c, const Gr
   return lines;
 }
 
-/// The order of two measurements by time; 0: tied. An algorithm that left the race was clearly slower than the best
-/// one, in rounds that may be too few to show it here.
+/// The order of two measurements by time: -1, 1 or, if tied, 0. An algorithm that left the race was clearly slower than
+/// the best algorithm, but its rounds may be too few to show this here.
 int by_time(const Measurement& a, const Measurement& b) {
   const Interval ratio = ratio_interval(b.seconds, a.seconds);
   if (ratio.high < 1) return -1;
@@ -110,7 +110,7 @@ double guessed_seconds(Session& session, const Config& c, const TuningRules& rul
   for (const TunedLayer& line : tuned_layers(session, c, graph)) {
     const double algorithms =
         static_cast<double>(algorithms_of(session.backends, c, graph, *line.node, line.pass).size());
-    const double passes = line.pass == Pass::forward ? 1 : 3;  // a backward needs a forward, and may do both gradients
+    const double passes = line.pass == Pass::forward ? 1 : 3;  // backward follows a forward, and may make two gradients
     flops += line.work.flops * passes * algorithms * static_cast<double>(rules.race.rounds + 1);
   }
   return flops / (share_of_peak * peak);
@@ -121,7 +121,7 @@ Frontier make_frontier(Session& session, const Config& c, const TuningRules& rul
   const Graph graph = session.plans.graph(c);
   const std::vector<TunedLayer> lines = tuned_layers(session, c, graph);
   Backend& backend = session.backends.at(c.backend);
-  Choice demands{.math = session.plans.choice().math};  // other limits decide only between measured algorithms
+  Choice demands{.math = session.plans.choice().math};  // other limits are applied after measuring
   demands.workspace_limit = std::max(demands.workspace_limit, session.plans.choice().workspace_limit);
   Frontier frontier{c, {}, lines.size()};
   for (std::size_t i = 0; i < lines.size(); ++i) {

@@ -1,4 +1,4 @@
-// The frontiers as text for people, or with every algorithm tried as CSV and as entries of a result file.
+// The frontiers as human-readable text; with all tried algorithms as CSV, and as entries of a result file.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -49,7 +49,7 @@ Json candidate_json(const LayerTuning& tuning, std::size_t i, const LayerTuning:
   return json;
 }
 
-/// A frontier as an entry of a result file, with every algorithm tried.
+/// A frontier as an entry of a result file, with all tried algorithms.
 Json frontier_json(const RowKey& key, const Frontier& frontier, const FastestNet& net, const Choice& limits) {
   Json json = {{"key", key}, {"complete", frontier.complete()}, {"lines_in_all", frontier.lines_in_all}};
   json["limits"]["deterministic"] = limits.deterministic;
@@ -82,7 +82,7 @@ std::string milliseconds(double seconds) { return fmt::format("{:.3f}", 1e3 * se
 
 std::string error_text(double error) { return std::isfinite(error) ? fmt::format("{:.1e}", error) : "not known"; }
 
-/// The facts of an algorithm, and what the pick says of it.
+/// The remark of an algorithm: whether it is picked, tied, beaten, or beyond the limits, and further facts.
 std::string remark(const FrontierLine& line, std::size_t i, const LayerTuning::Picked& picked, const Choice& limits,
                    bool stays, bool with_reason) {
   const LayerTuning& tuning = line.tuning;
@@ -129,7 +129,7 @@ std::vector<std::string> cells(const FrontierLine& line, const Candidate& one) {
   return text;
 }
 
-/// The columns for networks, or for layers that are given alone.
+/// The columns of a table. `of_layers`: for layers on the command line, not for networks.
 std::vector<TextTable::Column> columns(bool of_layers) {
   std::vector<TextTable::Column> all = {"layer",         ">layers",   "pass",           "algorithm", ">ms",
                                         "interval",      ">GFLOP/s",  ">workspace MiB", ">error",    ">guaranteed",
@@ -140,7 +140,7 @@ std::vector<TextTable::Column> columns(bool of_layers) {
   return all;
 }
 
-/// Adds the lines of one frontier: the algorithms that no other beats, or all of them.
+/// Adds the rows of one frontier: the algorithms that no other beats or, with `everything`, all algorithms.
 void add_rows(TextTables& tables, const Frontier& frontier, const FastestNet& net, const Choice& limits,
               bool everything, bool of_layer) {
   const Config& c = frontier.config;
@@ -163,7 +163,7 @@ void add_rows(TextTables& tables, const Frontier& frontier, const FastestNet& ne
   }
 }
 
-/// How many algorithms the table leaves out.
+/// A line that says how many algorithms the table leaves out.
 std::string left_out(const Frontier& frontier) {
   std::ptrdiff_t beaten = 0, refused = 0;
   for (const FrontierLine& line : frontier.lines) {
@@ -202,7 +202,7 @@ std::string whole_text(Session& session, const Frontier& frontier, int passes, c
   }
 }
 
-/// How far an interrupted measuring came.
+/// The text that says where measuring was interrupted.
 std::string cut_text(const Frontier& frontier) {
   return fmt::format("Interrupted at {}: {} of {} lines are measured", frontier.cut_layer, frontier.lines.size(),
                      frontier.lines_in_all);
@@ -225,7 +225,7 @@ std::string summary(const Frontier& frontier, const FastestNet& net, const Choic
   return text + ".\n";
 }
 
-/// The lines about a whole network below or beside its table.
+/// Prints the lines about a whole network: as text below its table, with CSV on standard error.
 void finish_network(Session& session, const FrontierOptions& options, const Frontier& frontier, const FastestNet& net,
                     const Choice& limits, const Print& print) {
   const bool text = options.format == Format::text;
@@ -283,7 +283,7 @@ bool frontiers(Session& session, const FrontierOptions& options, const Print& pr
     }
     add_rows(tables, frontier, net, limits, !text || of_layers, of_layers);
     if (of_layers && !stopped && &c != &all.back() && (&c)[1].network == c.network)
-      continue;  // the table will have the next backend, too
+      continue;  // the table is printed when it has the next backend, too
     print(tables.take(fmt::format("{}, {}, {} math, medians of up to {} samples", of_layers ? c.network : to_string(c),
                                   to_string(c.dtype), to_string(limits.math), rules.race.rounds),
                       of_layers ? "" : "\n"));

@@ -1,5 +1,5 @@
-// Where a network's time goes. Whole and stamped passes take turns, so that both see the same machine.
-// Ledgers as a trace.
+// Ledgers: where a network's time goes. Passes timed whole and passes timed call by call take turns, so that both see
+// the same state of the machine. Writes ledgers as a trace, too.
 
 #include "ledger.h"
 
@@ -42,7 +42,7 @@ std::string medians_text(int passes, int asked) {
   return passes == asked ? text : fmt::format("{}: interrupted before {}", text, asked);
 }
 
-/// `product`: whether to measure the rate of a large product, too. An interrupt leaves the remaining rates at 0.
+/// The rates of a backend. `product`: whether to measure a large product, too. After an interrupt, missing rates are 0.
 Rates rates_of(Peaks& peaks, const Config& c, bool product) {
   if (interrupted() != 0) return {};
   Rates rates{peaks.of(c.backend, c.dtype)};
@@ -52,7 +52,7 @@ Rates rates_of(Peaks& peaks, const Config& c, bool product) {
   return rates;
 }
 
-/// Bytes of the arena in use, by the unit's first node and whether it is the unit's backward.
+/// {(first node of a unit, whether it is the unit's backward): bytes in use in the arena}.
 std::map<std::pair<int, bool>, std::size_t> live_bytes(const Plan& plan, Session& session, const Config& c) {
   std::map<std::pair<int, bool>, std::size_t> live;
   for (const LiveMemory& step : predict_live_memory(plan.graph(), session.backends.at(c.backend), plan.options()))
@@ -60,7 +60,7 @@ std::map<std::pair<int, bool>, std::size_t> live_bytes(const Plan& plan, Session
   return live;
 }
 
-/// The median of the peaks beside the passes, in place of the peak that was measured once.
+/// The rates with the median of the peaks beside the passes in place of the peak that was measured once.
 Rates at_moments(Rates rates, const std::vector<Moment>& moments) {
   std::vector<double> peaks;
   for (const Moment& moment : moments) peaks.push_back(moment.flops_per_second);
@@ -81,7 +81,7 @@ void set_known(Json& json, const char* name, double value) {
 
 std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
 
-/// Measures the ledger of a network. After an interrupt the running pass is the last.
+/// Measures the ledger of a network. After an interrupt, the running pass is the last pass.
 Ledger make_ledger(Session& session, const Config& c, int passes) {
   Plan plan = [&] {
     const EndsPlanning ends;
@@ -108,7 +108,7 @@ Ledger make_ledger(Session& session, const Config& c, int passes) {
     if (const Moment moment = beside.end(); moment.flops_per_second > 0) ledger.moments.push_back(moment);
   }
   if (ledger.passes() == 0) return ledger;
-  if (std::ssize(ledger.moments) < ledger.passes()) ledger.moments.clear();  // not measured, or interrupted
+  if (std::ssize(ledger.moments) < ledger.passes()) ledger.moments.clear();  // a peak is missing: none is used
   ledger.forward_seconds = median_interval(ledger.forward_samples).middle;
   if (trains) ledger.backward_seconds = median_interval(ledger.backward_samples).middle;
   const auto live = live_bytes(plan, session, c);
@@ -131,7 +131,7 @@ Ledger make_ledger(Session& session, const Config& c, int passes) {
   return ledger;
 }
 
-/// A ledger as an entry of a result file, its calls in the order of the plan. `asked`: number of passes asked for.
+/// A ledger as an entry of a result file. The calls are in the order of the plan. `asked`: requested number of passes.
 Json ledger_json(const RowKey& key, const Ledger& ledger, const Rates& rates, int asked) {
   Json json = {{"key", key},
                {"passes", ledger.passes()},
@@ -184,7 +184,7 @@ void add_ledger(TraceFile& trace, const std::string& name, const Ledger& ledger,
   trace.add_lane(process, measured, "measured");
   const bool known = rates.least_seconds(1, 1) > 0;
   if (known) trace.add_lane(process, predicted, "least time at the measured rates");
-  double now = 0, predicted_now = 0;  // each lane from 0: its length is its sum
+  double now = 0, predicted_now = 0;  // each lane begins at 0, so its length is the sum of its times
   for (const LedgerEntry& entry : ledger.entries) {
     trace.add_bytes(process, "live bytes", now, entry.live_bytes);
     trace.add(process, measured, entry.layers, now, entry.seconds, facts_of(entry, rates, measured));

@@ -1,6 +1,6 @@
-// The state of the machine while something was timed: the load of other programs, clock and temperature of the
-// processors, as far as the system lets us read them; and the clock of this core, as far as additions show it.
-// Grades by number of samples, spread, load, clock and temperature.
+// The state of the machine during timing: the load of other programs, and clock and temperature of the processors if
+// the system shows them. The clock of one core, measured by additions. Grades of rows by number of samples, spread,
+// load, clock and temperature.
 
 #include "machine_watch.h"
 
@@ -23,9 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int runs = 6, steps = 8192, additions = 32;  // some 0.1 ms each
+constexpr int runs = 6, steps = 8192, additions = 32;  // a run takes about 0.1 ms
 
-/// Seconds of a chain of additions. The empty statements keep the compiler from merging them into one.
+/// The seconds of a chain of additions. The empty statements keep the compiler from merging the additions.
 double seconds_of_chain() {
   const double start = steady_seconds();
   unsigned long sum = 1, addend = 3;
@@ -40,7 +40,7 @@ double seconds_of_chain() {
   return steady_seconds() - start;
 }
 
-/// The number that the first line begins with.
+/// The number at the start of a file's first line. Empty: there is none.
 std::optional<double> number_in(const fs::path& path) {
   const std::string line = first_line(path);
   char* end = nullptr;
@@ -55,21 +55,21 @@ void for_each_in(const fs::path& folder, Take&& take) {
     take(each->path());
 }
 
-/// An empty optional, no reading, compares below every reading.
+/// Sets `highest` to the higher reading. An empty optional, which is no reading, compares below every reading.
 void keep_highest(std::optional<double>& highest, std::optional<double> value) { highest = std::max(highest, value); }
 
 void keep_lowest(std::optional<double>& lowest, std::optional<double> value) {
   if (value && (!lowest || *value < *lowest)) lowest = value;
 }
 
-/// Takes the temperature of a file in thousandths of a degree.
+/// Reads a temperature from a file, in thousandths of a degree, and keeps it in `hottest` if it is the highest so far.
 void add_temperature(const fs::path& file, const fs::path& limit_file, std::optional<Temperature>& hottest) {
   const std::optional<double> value = number_in(file), limit = number_in(limit_file);
   if (!value || (hottest && 1e-3 * *value <= hottest->celsius)) return;
   hottest = Temperature{1e-3 * *value, limit ? std::optional(1e-3 * *limit) : std::nullopt};
 }
 
-/// Takes the temperatures of one sensor of /sys/class/hwmon, if it is a processor's.
+/// Reads the temperatures of one sensor of /sys/class/hwmon, if the sensor belongs to a processor.
 void add_sensor(const fs::path& folder, std::optional<Temperature>& hottest) {
   constexpr std::array names = {"coretemp", "k10temp", "zenpower", "cpu_thermal"};
   const std::string name = first_line(folder / "name");
@@ -81,11 +81,11 @@ void add_sensor(const fs::path& folder, std::optional<Temperature>& hottest) {
   });
 }
 
-/// The worst values that still give A, B and C.
+/// The worst values that still give the marks A, B and C.
 using Scale = std::array<double, 3>;
-constexpr Scale samples_scale{-9, -6, -3};      // number of samples, negative as more are better
+constexpr Scale samples_scale{-9, -6, -3};      // minus the number of samples: more samples are better
 constexpr Scale spread_scale{0.01, 0.03, 0.1};  // half of the median's interval, as a share of the median
-constexpr Scale load_scale{0.05, 0.15, 0.4};    // share of all processors that others took
+constexpr Scale load_scale{0.05, 0.15, 0.4};    // share of all processors that other programs took
 constexpr Scale clock_scale{0.02, 0.05, 0.15};  // loss from the highest to the lowest clock, as a share
 constexpr Scale heat_scale{-10, -5, 0};         // degrees above the limit
 
@@ -145,7 +145,7 @@ MachineWatch::MachineWatch(Sources sources, double window_seconds)
 std::optional<MachineWatch::Ticks> MachineWatch::ticks() const {
   std::ifstream file(sources_.root / "proc/stat");
   std::string name;
-  // user, nice, system, idle, iowait, irq, softirq, steal; guests are in the first two.
+  // The fields: user, nice, system, idle, iowait, irq, softirq, steal. Time of guests is in `user` and `nice`, too.
   std::array<double, 8> each{};
   if (!(file >> name) || name != "cpu") return std::nullopt;
   for (double& value : each)
@@ -166,7 +166,7 @@ void MachineWatch::begin() {
 }
 
 void MachineWatch::look() {
-  const double window = worst_.others ? window_ : window_ / 5;  // a rough load is better than none
+  const double window = worst_.others ? window_ : window_ / 5;  // an inexact load is better than no load
   if (sources_.now() - since_ < window) return;
   read_load();
   read_sensors();

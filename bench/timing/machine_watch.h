@@ -1,8 +1,7 @@
 #pragma once
-// The state of the machine while something was timed: the load of other programs, clock and temperature of the
-// processors, as far as the system lets us read them; and the clock of this core, as far as additions show it.
-// How far a row can be trusted: A to D, by its samples and by what the machine did meanwhile. docs/measuring.md has the
-// table.
+// The state of the machine during timing: the load of other programs, and clock and temperature of the processors if
+// the system shows them. The clock of one core, measured by additions. The grade of a row, A to D: how far it can be
+// trusted, by its samples and by the state of the machine. docs/measuring.md has the table of grades.
 
 #include <filesystem>
 #include <functional>
@@ -14,22 +13,22 @@
 
 namespace lamina::bench {
 
-/// Cycles per second of the core that the caller runs on: additions that wait for each other take a cycle each. The
-/// best of several runs in less than a millisecond.
+/// The clock of the core that the caller runs on, in cycles per second. It is measured by dependent additions, which
+/// take a cycle each. The best of several runs, which take less than a millisecond together.
 double core_clock();
 
-/// The worst readings. Readings that failed are empty.
+/// The worst readings during a measurement. A reading that failed is empty.
 struct Conditions {
   std::optional<double> others{};  ///< share of all processors' time that other programs and the hypervisor took
   std::optional<double> clock_low_mhz{}, clock_high_mhz{};  ///< lowest and highest reading
-  std::optional<double> hottest_c{}, limit_c{};             ///< highest temperature, and the limit of the part
-  std::string throttled{};                                  ///< causes that held the clock of a GPU down
+  std::optional<double> hottest_c{}, limit_c{};             ///< highest temperature, and the part's limit, in Celsius
+  std::string throttled{};                                  ///< causes of throttling of a GPU's clock
 };
 
-std::string first_line(const std::filesystem::path&);  ///< empty: there is no such file, or no right to read it
+std::string first_line(const std::filesystem::path&);  ///< the first line of a file; empty if it cannot be read
 
-/// Clock of the fastest processor now, and the highest temperature of the processors with their limit. `root` is the
-/// folder of proc and sys.
+/// The present clock of the fastest processor, and the highest temperature of the processors with its limit. `root`:
+/// the folder that has proc and sys.
 std::optional<double> processor_mhz(const std::filesystem::path& root = "/");
 struct Temperature {
   double celsius = 0;
@@ -37,10 +36,10 @@ struct Temperature {
 };
 std::optional<Temperature> processor_temperature(const std::filesystem::path& root = "/");
 
-/// Looks at the machine between timed passes, at most once per window. A reading is the mean over the window.
+/// Reads the state of the machine between timed passes, at most once per window. The load is the mean over the window.
 class MachineWatch {
  public:
-  /// Where the watch reads, and its clocks: seconds now, and processor seconds of this process so far.
+  /// The sources of readings: the folder of proc and sys, the time in seconds, the processor time of this process.
   struct Sources {
     std::filesystem::path root = "/";
     std::function<double()> now = steady_seconds, own_seconds = cpu_seconds;
@@ -49,8 +48,8 @@ class MachineWatch {
   MachineWatch() : MachineWatch(Sources{}) {}
   explicit MachineWatch(Sources, double window_seconds = 0.5);
 
-  void begin();  ///< begins other work: forgets the worst readings, but keeps the last window's load
-  void look();   ///< called between passes; idle within a window, or a fifth of it while no load is known
+  void begin();  ///< call it before other work: forgets the worst readings, but keeps the load of the last window
+  void look();   ///< call it between passes; reads only after a window or, if no load is known yet, a fifth of one
   const Conditions& conditions() const { return worst_; }
 
  private:
@@ -71,14 +70,15 @@ class MachineWatch {
 
 struct Grade {
   char letter = 'A';
-  std::vector<std::string> reasons{};  ///< reasons against A, and readings that failed
+  std::vector<std::string> reasons{};  ///< reasons for a grade below A, and readings that failed
 };
 
-/// The grade of a row that has a sample: the worst of its marks. A reading that failed gives no mark, except the load:
-/// without it there is no A.
+/// The grade of a row that has a sample: the worst of its marks. A reading that failed gives no mark, but a load that
+/// is not known gives B.
 Grade grade(const std::vector<double>& seconds, const Conditions&);
 
-/// The conditions of samples of a device that reports its own clock and temperature, in place of the processor's.
+/// The conditions `c`, with the clock and temperature of the device in place of the processor's, if the samples have
+/// them.
 Conditions conditions_of(const std::vector<Sample>&, Conditions);
 
 }  // namespace lamina::bench

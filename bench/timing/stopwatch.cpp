@@ -1,4 +1,4 @@
-// Timing work on a device; what many samples have in common.
+// Timing of work on a device, and facts about many samples.
 
 #include "stopwatch.h"
 
@@ -110,7 +110,7 @@ std::vector<double> CallStopwatch::run(std::size_t first, std::size_t end, bool 
   };
   bool again = false;
   const auto enqueue = [&] {
-    if (!forward && again) plan_->forward();  // each backward() needs a forward() before it
+    if (!forward && again) plan_->forward();  // backward() needs a forward() before it, each time
     again = true;
     empty_caches();
     forward ? plan_->forward(stamp) : plan_->backward(stamp);

@@ -1,5 +1,5 @@
 #pragma once
-// Timing work on a device by its own timer, with the processor's time beside it; common facts of many samples.
+// Timing of work on a device by the device's own timer, with the processor time. Facts about many samples.
 
 #include <cstdint>
 #include <functional>
@@ -16,28 +16,28 @@
 
 namespace lamina::bench {
 
-/// How a time includes the host's launches.
+/// How a time treats the host's launches.
 enum class Launches : std::uint8_t {
   none,      ///< not applicable: the work runs while it is enqueued, as on a processor
-  included,  ///< the device was idle at the start and waited for the host, as it does for a user
-  hidden,    ///< the device was held until all was enqueued: the time is its own
-  replayed,  ///< one launch of a recorded graph
+  included,  ///< the device was idle at the start, and waited for the host's launches, as in ordinary use
+  hidden,    ///< the device began only when all work was enqueued, so the time has no launches
+  replayed,  ///< a recorded graph was launched once
 };
 const char* to_string(Launches);  ///< "included", ...; "" for none
 
-/// The sums over ranks that a backward pass began, as one rank sees them; none: it is not known.
+/// The all-reduces that a backward pass began, as one rank sees them. Zeros: not known.
 struct SumsOverRanks {
-  double bytes = 0, seconds = 0;  ///< bytes, and the time while any sum was under way
-  double hidden_seconds = 0;      ///< part of this time while the pass computed
+  double bytes = 0, seconds = 0;  ///< bytes, and the time during which any all-reduce ran
+  double hidden_seconds = 0;      ///< part of this time during which backward still computed
 };
 
 /// A timed piece of work.
 struct Sample {
   double seconds = 0;
-  double cpu_seconds = 0;  ///< processor time of all threads of the process meanwhile
+  double cpu_seconds = 0;  ///< processor time of all threads of the process during the work
   Launches launches = Launches::none;
   DeviceState state{};                              ///< state of the device, read after the work
-  double peak_flops_per_second = 0, clock_mhz = 0;  ///< rate and clock of the processor beside it; 0: not measured
+  double peak_flops_per_second = 0, clock_mhz = 0;  ///< peak and clock of the processor near the work; 0: not measured
   SumsOverRanks sums{};
 };
 
@@ -46,20 +46,21 @@ double deviation(const std::vector<double>&);  ///< standard deviation with n - 
 
 std::vector<double> seconds_of(std::span<const Sample>, double Sample::*which = &Sample::seconds);
 
-/// The readings that the device gave of "sm_mhz", "temperature_c" and "power_w".
+/// The readings of the device: "sm_mhz", "temperature_c" and "power_w", as far as it gave them.
 std::map<std::string, double> readings_of(const DeviceState&);
 
-/// The facts that all samples share. If they differ about the launches, these count as included.
+/// The launches of all samples. If the samples differ: `included`.
 Launches launches_of(std::span<const Sample>);
-/// All causes that held the clock down in any sample, each once: "power cap, thermal slowdown".
+/// All causes of throttling in any sample, each once: "power cap, thermal slowdown".
 std::string throttled_of(std::span<const Sample>);
 
-/// Seconds of processor time of all threads of this process so far.
+/// The processor time of all threads of this process so far, in seconds.
 double cpu_seconds();
-/// Seconds of std::chrono::steady_clock.
+/// The time of std::chrono::steady_clock, in seconds.
 double steady_seconds();
 
-/// Times one piece of work on a device that is idle before and after it, as a user sees it: the launches are included.
+/// Times one piece of work on a device that is idle before and after. The time includes the launches, as a user sees
+/// it.
 class Stopwatch {
  public:
   explicit Stopwatch(Device&);
@@ -70,16 +71,16 @@ class Stopwatch {
   std::unique_ptr<Timer> timer_;
 };
 
-/// Times every call of a plan's pass separately, on timers made beforehand.
+/// Times every call of a plan's pass separately, with timers that are made beforehand.
 class CallStopwatch {
  public:
-  /// With `hide`, launches are hidden where the device has a queue and the calls are few enough. With `cold`, the
-  /// device's caches are emptied before each half of a pass.
+  /// `hide`: hides launches if the device has a queue and the calls are few enough. `cold`: empties the device's caches
+  /// before forward, and before backward.
   explicit CallStopwatch(Plan&, bool hide = false, bool cold = false);
-  std::vector<double> forward();   ///< seconds of each of forward's calls, in order
-  std::vector<double> backward();  ///< seconds of each of backward's calls
-  /// One pass: its calls' seconds, and the processor's time of the whole half of the plan. Before a backward pass comes
-  /// a forward, untimed.
+  std::vector<double> forward();   ///< seconds of each call of forward, in order
+  std::vector<double> backward();  ///< seconds of each call of backward, in order
+  /// Times one pass: the sum of the calls that make it, and the processor time of whole forward or backward. Runs an
+  /// untimed forward before a backward pass.
   Sample pass(Pass);
   Launches launches() const { return launches_; }  ///< launches of the last pass
 
@@ -88,32 +89,32 @@ class CallStopwatch {
   void empty_caches();
 
   Plan* plan_;
-  Buffer other_;                                ///< memory whose filling empties the caches; none: they are left alone
+  Buffer other_;                                ///< memory that is filled to empty the caches; none: caches stay warm
   double emptied_seconds_ = 0;                  ///< processor time of emptying
-  std::vector<std::unique_ptr<Timer>> timers_;  ///< one per call of the plan
+  std::vector<std::unique_ptr<Timer>> timers_;  ///< a timer for each call of the plan
   std::optional<HeldLaunches> held_;
   Launches launches_ = Launches::none;
 };
 
-/// A span of std::chrono::steady_clock, in seconds.
+/// A span of time, in seconds of std::chrono::steady_clock.
 struct Span {
   std::string what;
   double begin, end;
   bool is_sum = false;
 };
 
-/// A plan that is timed pass by pass, alive while its rows run.
+/// A plan that is timed pass by pass. It lives while its rows run.
 class TimedRun {
  public:
   virtual ~TimedRun() = default;
   virtual std::vector<Sample> pass() = 0;  ///< runs one pass; gives a sample for each part
   virtual const Plan& plan() const = 0;
-  virtual std::vector<double> bytes() const { return {}; }  ///< bytes by part, if the plan's calls have them
-  /// Counters, which replace others of the same name.
+  virtual std::vector<double> bytes() const { return {}; }  ///< bytes of the plan's calls by part; empty: not known
+  /// Counters of the rows. A counter replaces another counter of the same name.
   virtual std::map<std::string, double> counters() const { return {}; }
   virtual std::vector<Span> spans() const { return {}; }  ///< spans of this rank's last timed pass of a network
   virtual std::string note() const { return {}; }         ///< text about the rows
-  virtual std::string algorithm() const { return {}; }    ///< algorithm that was taken, if there is one
+  virtual std::string algorithm() const { return {}; }    ///< algorithm of the layer's pass; empty: a whole network
 };
 
 }  // namespace lamina::bench

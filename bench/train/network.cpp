@@ -1,4 +1,4 @@
-// Any network on a folder of images: of the zoo, or of an ONNX file.
+// Trains a network of the zoo or of an ONNX file on images: of a folder or, for an ONNX file, synthetic images.
 
 #include "train.h"
 
@@ -21,7 +21,7 @@ struct Images {
   std::optional<Optimum> optimum{};  ///< optimum of synthetic images
 };
 
-/// CIFAR-10 where the folder has its first file, else MNIST.
+/// Reads CIFAR-10 if the folder has its first file, else MNIST. Throws FileError.
 Images read_images(const std::filesystem::path& folder) {
   for (const char* name : {"data_batch_1.bin", "data_batch_1.bin.gz"})
     if (std::filesystem::exists(folder / name))
@@ -49,10 +49,10 @@ void check_images(const nets::Info& net, const Images& images) {
         fmt::format("{} takes square images, and those of {} are {} x {}", net.name, images.name, image.h, image.w));
 }
 
-/// Images of one rank's batch.
+/// The number of images in one rank's part of a batch.
 int batch_of(const TrainOptions& options) { return part_of(options.batch > 0 ? options.batch : 32, options.net.ranks); }
 
-/// Trains the graph, whose last value is its logits, on the images.
+/// A training of the graph on the images. The last value of the graph must be its logits.
 PreparedWorkload with_loss(Graph graph, Images images, const TrainOptions& options) {
   const Value logits = graph.value(graph.nodes().back().name);
   softmax_cross_entropy(logits, graph.input({batch_of(options), 1, 1, 1}, "labels"), "loss");
@@ -64,19 +64,19 @@ PreparedWorkload with_loss(Graph graph, Images images, const TrainOptions& optio
                        .learning_rate = constant_rate(rate),
                        .seed = options.seed,
                        .validation = validation.get(),
-                       .drop_last = true};  // statistics of a batch norm are of full batches
+                       .drop_last = true};  // so that statistics of a batch norm come from full batches
   return {std::move(graph),       std::move(training),        std::move(validation), std::move(train),
           std::move(images.name), images.optimum.has_value(), images.optimum};
 }
 
-/// A network of images to logits.
+/// A network of a file. It maps images to logits.
 struct FileNetwork {
-  Graph graph;  ///< without a softmax at its end
+  Graph graph;  ///< graph without a softmax at its end
   TensorFile weights;
   Shape image, logits;  ///< shapes for one image
 };
 
-/// `logits` is what the network makes of one image.
+/// Throws UsageError unless the network makes a row of two or more logits. `logits`: shape of its output for one image.
 void check_logits(const std::string& network, const Shape& logits) {
   if (logits.plane() != 1 || logits.c < 2)
     throw UsageError(fmt::format("{} makes {} of each image; a training takes one row of two or more logits", network,
@@ -98,7 +98,7 @@ FileNetwork read_network(const std::filesystem::path& onnx, const TrainOptions& 
   if (options.data.empty() && image.c != 1 && image.c != 3)
     throw UsageError(
         fmt::format("{} takes images of {} channels; synthetic ones have 1 or 3: give --data", onnx.string(), image.c));
-  if (options.data.empty()) glyphs_of(image, logits.c);  // or throws
+  if (options.data.empty()) glyphs_of(image, logits.c);  // throws if the image is too small for glyphs
   return {std::move(graph), std::move(model.weights), image, logits};
 }
 

@@ -12,7 +12,7 @@
 namespace lamina::bench {
 namespace {
 
-/// "train/mnist_mlp/epoch/eigen/f32/nchw/batch:128/synthetic:0.1".
+/// The key of a training. Its row's name: "train/mnist_mlp/epoch/eigen/f32/nchw/batch:128/synthetic:0.1".
 RowKey training_key(const std::string& name, const PreparedWorkload& ready, const TrainOptions& options) {
   const int batch = options.net.ranks * ready.graph.node("labels").shape.n;
   RowKey key = key_of("train", {name, options.backend, options.dtype, Layout::nchw, batch}, "epoch", options);

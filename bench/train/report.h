@@ -1,6 +1,6 @@
 #pragma once
-// The reports of trainings: a line for each epoch, time and cost of a run, the table of several; their progress on
-// standard error (a line that is written over on a terminal, elsewhere a line in ten seconds); and their file.
+// The reports of trainings: a line for each epoch, time and cost of a run, the table of several runs. The progress on
+// standard error: on a terminal a line that is overwritten, elsewhere a line every ten seconds. The file of trainings.
 
 #include <cstdint>
 #include <optional>
@@ -15,40 +15,42 @@
 
 namespace lamina::bench {
 
-/// ", 0.000031 USD at 0.12 USD/h": at least four digits after the point, and two that are not 0. Empty without a price.
+/// The cost as text: ", 0.000031 USD at 0.12 USD/h". It has at least four digits after the point, and enough for two
+/// significant digits. Empty without a price.
 std::string cost_text(double seconds, double usd_per_hour);
 
-/// Seconds until the validation accuracy, or the training's where there is none, first reached a target; negative if it
-/// did not.
+/// The seconds until the validation accuracy first reached a target; without validation, the training accuracy.
+/// Negative: it did not reach the target.
 double seconds_to(const std::vector<EpochResult>&, double target_accuracy);
 
-/// A training that ended, or was interrupted.
+/// The result of a training that ended or was interrupted.
 struct Trained {
   std::string name, data;
   std::uint64_t seed = 0;
-  std::int64_t samples = 0;  ///< samples of an epoch
+  std::int64_t samples = 0;  ///< number of samples in an epoch
   std::optional<Optimum> optimum{};
   std::vector<EpochResult> epochs{};
 };
 
-/// `data_note` ends every line.
+/// The line of an epoch. It ends in `data_note`, which names the data.
 std::string epoch_line(const EpochResult&, int epochs, const std::string& data_note);
 
-/// Seconds and dollars, to the last epoch and to the target.
+/// The lines after a training: seconds and dollars of all epochs, and until the target accuracy.
 std::string summary(const TrainOptions&, const std::vector<EpochResult>&, const std::string& data_note);
 
-/// Says how an interrupted training goes on, or that it does not.
+/// The line after an interrupt: how the training can be resumed, or that it cannot.
 std::string stopped_line(const TrainOptions&, std::size_t done, int epochs, const std::string& data_note);
 
 /// A table with a row for each training.
 TextTable trained_table(const std::vector<Trained>&);
 
-/// "epoch 3/20  [############        ]  61 %  25310 samples/s  2 s left; in all about 1 min 5 s, of which 40 s are
-/// left". `seconds`, `batches` and `samples`: time and work since the training began or was resumed.
+/// The progress of a training: "epoch 3/20  [############        ]  61 %  25310 samples/s  2 s left; in all about 1 min
+/// 5 s, of which 40 s are left". `seconds`, `batches`, `samples`: time and work since the training began or was
+/// resumed.
 std::string progress_line(const lamina::Progress&, std::uint64_t epochs, double seconds, std::int64_t batches,
                           std::int64_t samples);
 
-/// Writes a line after a batch, if the last line is `pause` seconds old.
+/// Prints a progress line after a batch, if the last line is at least `pause` seconds old.
 class TrainingScreen {
  public:
   TrainingScreen(std::uint64_t epochs, double pause, Print print)
@@ -59,21 +61,21 @@ class TrainingScreen {
   std::uint64_t epochs_;
   double pause_;
   Print print_;
-  double shown_ = steady_seconds();          ///< time of the last line, at first of the start
-  double begun_ = 0;                         ///< time of the end of the first batch
-  std::int64_t batches_ = -1, samples_ = 0;  ///< batches and samples since the first batch; -1: none at all
+  double shown_ = steady_seconds();          ///< time of the last line; before the first line, time of the start
+  double begun_ = 0;                         ///< time at which the first batch ended
+  std::int64_t batches_ = -1, samples_ = 0;  ///< batches and samples after the first batch; -1: no batch has ended
 };
 
-/// Samples of an epoch of training.
+/// The number of samples in an epoch of training.
 std::int64_t samples_of(const PreparedWorkload&);
 
 class Record {
  public:
-  /// Does nothing without options.json.
+  /// The file is options.json. If it is empty, a Record does nothing.
   Record(const TrainOptions&, Backends&);
 
-  /// `before` has the epochs of the checkpoint that the training goes on from; their processor time is not known.
-  /// `onnx` is the file of the network; null: none.
+  /// Begins a training. `before`: epochs of the checkpoint from which it resumes; their processor time is not known.
+  /// `onnx`: file of the network; null: the network has no file.
   void begin(const std::string& name, const std::filesystem::path* onnx, const PreparedWorkload&, const TrainOptions&,
              int epochs, const std::vector<EpochResult>& before);
   void epoch_done(const EpochResult&, double cpu_seconds);

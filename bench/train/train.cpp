@@ -19,23 +19,23 @@
 namespace lamina::bench {
 namespace {
 
-/// The file of a network; null: it has none.
+/// The file of a network; null: the network has no file.
 const std::filesystem::path* file_of(const std::string& name, const TrainOptions& options) {
   const auto found = std::ranges::find(options.net.onnx, name, network_name);
   return found == options.net.onnx.end() ? nullptr : &*found;
 }
 
-/// The workload of this name; null: the name is another network's.
+/// The workload of this name; null: there is no such workload, or a file has this name.
 const Workload* workload_of(const std::string& name, const TrainOptions& options) {
   if (file_of(name, options) != nullptr) return nullptr;
   const auto found = std::ranges::find(workloads(), name, &Workload::name);
   return found == workloads().end() ? nullptr : &*found;
 }
 
-/// Throws UsageError for an unknown name, and for a network of the zoo without a folder: it has no synthetic set.
+/// Throws UsageError for an unknown name, and for a network of the zoo without --data: it has no synthetic set.
 void check_name(const std::string& name, const TrainOptions& options) {
   check_no_path(name);
-  nets::info(name);  // or throws
+  nets::info(name);  // throws for an unknown name
   if (options.data.empty())
     throw UsageError(
         fmt::format("{} has no synthetic set: give --data, a folder of CIFAR-10's or MNIST's files", name));
@@ -64,7 +64,7 @@ void check(const TrainOptions& options) {
   for (const std::filesystem::path& file : options.net.onnx) check_file(file, options);
 }
 
-/// The prepared training, with the weights that it starts from unless it draws them.
+/// The prepared training, and its initial weights; empty weights: they are drawn at random.
 PreparedFile prepared(const std::string& name, const TrainOptions& options) {
   if (const Workload* known = workload_of(name, options))
     return {prepare(*known, {.data = options.data,
@@ -76,16 +76,17 @@ PreparedFile prepared(const std::string& name, const TrainOptions& options) {
   return {prepare_network(name, options), {}};
 }
 
-/// The parts that every training has.
+/// The parts that all trainings of this run share.
 struct Run {
   Communicator& ranks;
   Backend& backend;
   Record& record;
   const Print& print;
-  std::string& unwritten;  ///< why the last checkpoint could not be written; empty: it was
+  std::string& unwritten;  ///< reason why the last checkpoint could not be written; empty: it was written
 };
 
-/// Trains until an interrupt comes. An epoch whose checkpoint cannot be written is complete; the next one tries again.
+/// Trains all epochs, or until an interrupt. If a checkpoint cannot be written, the epoch still counts, and the next
+/// epoch tries to write again.
 void train_epochs(Trainer& trainer, std::size_t epochs, const Run& run) {
   for (std::size_t done = trainer.epochs().size(); done < epochs && interrupted() == 0;) {
     try {
@@ -100,7 +101,7 @@ void train_epochs(Trainer& trainer, std::size_t epochs, const Run& run) {
   }
 }
 
-/// Trains once, until an interrupt comes.
+/// Trains once, to the last epoch or until an interrupt.
 Trained train_once(const std::string& name, const TrainOptions& options, const Run& run) {
   const Print& print = run.print;
   const Workload* known = workload_of(name, options);
@@ -128,7 +129,7 @@ Trained train_once(const std::string& name, const TrainOptions& options, const R
     print(epoch_line(e, epochs, data_note));
     cpu = cpu_seconds();
   };
-  std::optional<EndsPlanning> ends(std::in_place, options.net.ranks == 1);  // several ranks wait for each other
+  std::optional<EndsPlanning> ends(std::in_place, options.net.ranks == 1);  // of several ranks, none may leave
   Trainer trainer(ready.graph, run.backend, *ready.training, how);
   ends.reset();
   const bool lazy = options.table_updates == TableUpdates::lazy;
@@ -154,7 +155,7 @@ Trained train_once(const std::string& name, const TrainOptions& options, const R
   clear_step();
   if (trainer.epochs().size() < static_cast<std::size_t>(epochs)) {
     print(stopped_line(options, trainer.epochs().size(), epochs, data_note));
-    run.ranks.abort(128 + interrupted());  // others may be in a batch that this rank has left
+    run.ranks.abort(128 + interrupted());  // other ranks may wait in a batch that this rank has left
   }
   run.record.trained();
   Trained trained{name, ready.data, options.seed, samples_of(ready), ready.optimum, trainer.epochs()};

@@ -1,4 +1,4 @@
-// Draws the charts with Vega-Embed, as SVG whose colours are the page's CSS variables.
+// Draws the charts with Vega-Embed, as SVG. The colours are CSS variables of the page.
 "use strict";
 
 const INK = "var(--ink)", MUTED = "var(--muted)";
@@ -22,7 +22,7 @@ const CONFIG = {
     orient: "bottom",
     direction: "horizontal",
     columns: {expr: "width > 560 ? 3 : 1"},
-    symbolBaseFillColor: MUTED,  // of symbols without a colour of their own
+    symbolBaseFillColor: MUTED,  // for symbols without a colour of their own
     symbolBaseStrokeColor: MUTED,
     symbolStrokeWidth: 2
   },
@@ -34,7 +34,7 @@ const CONFIG = {
 
 const views = {};
 
-/// One chart. `ast`: expressions are interpreted, so that the page may forbid eval. `logLevel` 1: errors.
+/// Draws one chart. `ast`: Vega interprets expressions, so that the page may forbid eval. `logLevel` 1: only errors.
 const draw = async (name, spec) => {
   const place = byId(`chart-${name}`);
   try {
@@ -50,7 +50,7 @@ const draw = async (name, spec) => {
     view.addEventListener("click", (event, item) => {
       if (item && item.datum && item.datum.run) copy(item.datum.run);
     });
-    // Vega names its lists by a word before them and not by a label of their own.
+    // Vega writes a word before each list, but gives the list no label, which screen readers need.
     for (const input of place.querySelectorAll(".vega-bind select, .vega-bind input"))
       input.setAttribute("aria-label", input.closest(".vega-bind").textContent.trim().split("\n")[0].slice(0, 60));
   } catch (error) {

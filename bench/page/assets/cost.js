@@ -1,13 +1,13 @@
-// Dollars from seconds and the prices that the reader sets. docs/report.md has the formulas.
+// Computes costs in dollars from seconds and from prices that the reader sets. docs/report.md has the formulas.
 "use strict";
 {
   let data;
   const its = (name) => byId(`cost-${name}`);
-  const imagenet = 1281167;  // images of its training set
+  const imagenet = 1281167;  // number of images in ImageNet's training set
   const own = {};  // the prices that the reader set, by machine
   const itemsOf = (what) => data.items.filter((item) => item.what === what);
 
-  /// The newest price that fits. If there are both kinds, it is preemptible or not, as wanted.
+  /// The newest price for a machine. If there are preemptible and other prices, the box on the page decides.
   const listed = (item) => {
     const fitting = item.prices.map((place) => data.prices[place]);
     return fitting.find((price) => price.preemptible === its("preemptible").checked) || fitting[0];
@@ -16,7 +16,7 @@
   const hours = (item) => item.seconds / 3600;
   const dollars = (item) => hours(item) * (priceOf(item) ?? Infinity);  // Infinity: there is no price
 
-  /// The hourly price at which a machine costs as much as the cheapest other one; Infinity: no other has a price.
+  /// The hourly price at which an item costs as much as the cheapest other machine; Infinity: no other has a price.
   const breakEven = (item, all) =>
       Math.min(...all.filter((one) => one.machine !== item.machine).map(dollars)) / hours(item);
 
@@ -46,7 +46,7 @@
     const all = ranked(its("what").value);
     showRanking(all);
     const winsOf = (wins) => (wins < Infinity ? `; the cheapest below ${digits(wins)} USD/h` : "");
-    // Of a measured machine without a price, the fastest row is shown; published ones without a price are left out.
+    // A measured machine without a price is shown with its fastest row. A published one without a price is left out.
     const isFirst = (item) => item.measured && all.find((one) => one.machine === item.machine) === item;
     const records = all.filter((item) => dollars(item) < Infinity || isFirst(item)).map((item) => ({
       who: item.who,

@@ -1,4 +1,4 @@
-// The networks: ours among the published machines, as a picture and in numbers; the times of all networks.
+// The section of networks: our times among those of published machines, as a picture and in numbers; all times.
 "use strict";
 {
   let data;
@@ -17,8 +17,8 @@
     return {text: digits(time.ms), number: time.ms, note, title, rerun: time.run, under: true};
   };
 
-  /// How many times as fast as another machine: by lamina_bench compare if both took turns, otherwise the ratio of the
-  /// medians.
+  /// The speed relative to another machine: the ratio of lamina_bench compare if both took turns, otherwise the ratio
+  /// of the medians.
   const speedCell = (time, other, base) => {
     if (!time || !base) return "";
     const {ratio, low, high} = (time.turns || {})[data.machines.indexOf(other)] || {ratio: base.ms / time.ms};
@@ -33,7 +33,7 @@
       machine.ours ? "ours" : machine.measured ? "other" : "", machine === reference() ? "reference" : ""
     ].join(" ").trim()
   });
-  /// Sorts machines by their times of this pass. Those without such a time come last.
+  /// Sorts machines by their time of this pass. Machines without this time come last.
   const inOrder = (machines, net, part) => {
     const msOf = (machine) => (timeOf(machine, net, part) || {ms: 1e30}).ms;
     return machines.sort((a, b) => msOf(a) - msOf(b));
@@ -42,7 +42,7 @@
   const ourFirst = (rows) => rows.find((one) => one.ours) || rows.find((one) => one.measured);
   const figure = (number) => ({text: digits(number), number});
 
-  /// The numbers that matter: our time, the race, and the nearest published machine that has this network.
+  /// Shows the main numbers: our time, the ratio of a race, and the published machine whose time is nearest to ours.
   const showNumbers = (net, part) => {
     const tiles = [], rows = rowsWith(net, part), msOf = (machine) => timeOf(machine, net, part).ms;
     const tile = (text, about, bad) =>
@@ -66,8 +66,8 @@
     byId("networks-numbers").replaceChildren(...tiles);
   };
 
-  /// A row for each machine, by time, with a dot on a logarithmic axis. The fastest row of a published device, or of
-  /// another program, stands for all of its rows.
+  /// Shows a row for each machine, sorted by time, with a dot on a logarithmic axis. Of several rows of one published
+  /// device, or of one other program, only the fastest is shown.
   const showPicture = (net, part) => {
     const all = rowsWith(net, part), rows = all.filter((one) => all.find((other) => other.group === one.group) === one);
     const times = rows.map((machine) => timeOf(machine, net, part)), first = ourFirst(rows);

@@ -1,4 +1,4 @@
-// Draws the page from its data. Texts of result files reach the page as text, never as markup.
+// Draws the page from its data. Text from result files is inserted as text, never as markup.
 "use strict";
 
 /// An element with properties and children; strings become text.
@@ -16,7 +16,7 @@ const make = (tag, properties = {}, ...children) => {
 };
 const byId = (id) => document.getElementById(id);
 
-/// Three figures without an exponent, as parts.py writes them.
+/// A number with three significant digits and no exponent, as in parts.py.
 const digits = (value, figures = 3) => {
   if (value === 0) return "0";
   const places = Math.max(0, figures - 1 - Math.floor(Math.log10(Math.abs(value))));
@@ -31,7 +31,7 @@ const say = (text) => {
 };
 
 const copy = (text) =>
-    navigator.clipboard.writeText(text).then(() => say(`Copied: ${text}`), () => say(`No page may copy here: ${text}`));
+    navigator.clipboard.writeText(text).then(() => say(`Copied: ${text}`), () => say(`Copying is blocked: ${text}`));
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-run]");
@@ -40,7 +40,7 @@ document.addEventListener("click", (event) => {
 
 const copyButton = (command) =>
     make("button", {type: "button", className: "copy", "data-run": command, "aria-label": "copy the command"}, "copy");
-/// A folded part, whose content is built when it is first opened.
+/// A folded part of the page. Its content is built when the reader first opens it.
 const folded = (title, content) => {
   const details = make("details", {}, make("summary", {}, title));
   const fill = () => details.childElementCount === 1 && details.append(...content());
@@ -48,7 +48,7 @@ const folded = (title, content) => {
   return details;
 };
 
-/// The values of a chart's tooltips, as a table; numbers stand last.
+/// A table with the values of a chart's tooltips. Columns of numbers come last.
 const tableOfChart = ({title, spec, pick: [label, field]}) => {
   const tips = new Map([[field, {title: label, type: "nominal"}]]), records = new Set();
   for (const layer of spec.layer.filter((one) => one.encoding.tooltip)) {
@@ -79,7 +79,7 @@ const chartOf = (its) => make(
     make("div", {className: "chart", id: `chart-${its.name}`}),
     its.pick ? folded("As a table", () => [tableOf(tableOfChart(its))]) : null);
 
-const ownParts = {};  // by section: functions that make and start its own controls and tables
+const ownParts = {};  // {name of a section: functions that make and start controls and tables of its own}
 
 const sectionOf = (section) => {
   const charts = (section.charts || []).map(chartOf);
@@ -98,19 +98,19 @@ const problemsOf = (problems) => (problems.length ?
         make("ul", {}, ...problems.map((one) => make("li", {}, make("strong", {}, one.file), `: ${one.what}`)))) :
     null);
 
-/// The sections without results, in one line at the end.
+/// A line at the end of the page with the sections that have no results.
 const missingOf = (sections) => make(
     "p", {id: "missing"}, "Not in these files (a click copies the command that measures it): ",
     ...sections.flatMap(({title, fill}, i) => [
       i ? ", " : "", make("button", {type: "button", className: "copy", "data-run": fill, title: fill}, title)]));
 
-/// The data are in the page compressed, as base64.
+/// Reads the data, which are in the page as base64 of gzip.
 const readData = () => {
   const bytes = Uint8Array.from(atob(byId("data").textContent.trim()), (character) => character.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
 };
 
-/// A promise that ends when every chart is drawn.
+/// A promise that is fulfilled when every chart is drawn.
 const drawn = (async () => {
   const data = await readData();
   const full = data.sections.filter((section) => !section.fill), missing = data.sections.filter((one) => one.fill);

@@ -1,4 +1,4 @@
-// The one table: its columns are sorted by a click on their head.
+// Tables. A click on the head of a column sorts by it.
 "use strict";
 
 const cellOf = (value, numeric) => {
@@ -13,7 +13,7 @@ const cellOf = (value, numeric) => {
   return make("td", its, ...content);
 };
 
-/// Names of files may be broken after their marks.
+/// Text whose lines may break after _ and /, as in names of files.
 const breakable = (text) => text.split(/(?<=[_/])/).flatMap((part) => [part, make("wbr")]);
 
 const rowOf = ({cells, rerun, mark, head}, numeric, copied) => make(
@@ -22,7 +22,7 @@ const rowOf = ({cells, rerun, mark, head}, numeric, copied) => make(
                                                   cellOf(value, i >= numeric))),
     copied ? make("td", {}, rerun ? copyButton(rerun) : null) : null);
 
-/// Fills a table with its head and rows, in place of the old ones.
+/// Replaces the head and the rows of a table.
 const fillTable = (table, {caption, head, rows, numeric = 1}) => {
   const copied = rows.some((row) => row.rerun);
   const heads = head.map((text, i) => make("th", {scope: "col", className: i >= numeric ? "number" : ""}, text));

@@ -1,13 +1,13 @@
-"""The batch: time of an image against the number of images in a pass, and where memory ends."""
+"""The section of batches: time of an image against the batch, and batches that run out of memory."""
 
 import collections
 
 from page import charts
 from page.parts import cell, row, section, size, table
 
-LEAD = "Milliseconds of one image against the batch, both logarithmic. Where a line is flat, a larger batch is no gain."
+LEAD = "Milliseconds of one image against the batch, both logarithmic. A flat line: larger batches gain nothing."
 FILL = "lamina_bench sweep resnet18 --benchmark_out=sweep.json"
-ANSWERS = "What the sweep answers"
+ANSWERS = "Answers of the sweep"
 QUESTIONS = {
     "batch_flat": "From which batch on does a larger one gain less than 5 %?",
     "largest_batch": "Which batch is the largest that fits in memory?",
@@ -26,7 +26,7 @@ def make(model):
 
 
 def series(model):
-    """{(network, pass, who): {batch: its row}}, if there are several batches."""
+    """{(network, pass, who): {batch: row}}, without keys that have only one batch."""
     found = collections.defaultdict(dict)
     for one in model.rows_of("net"):
         if one.key["part"] in ("total", "inference") and "threads" not in one.differs:
@@ -59,7 +59,7 @@ def by_batch(swept):
             if one.seconds:
                 low, ms, high = (1e3 * end / batch for end in (one.quartiles[0], one.median, one.quartiles[1]))
                 points.append(where | {"ms": ms, "low": low, "high": high, "samples": len(one.seconds)})
-            else:  # a cross at the height of the last point of the line
+            else:  # the mark is a cross, as high as the line's last point
                 ends.append(where | {"ms": points[-1]["ms"] if points else 1, "why": reason(one)})
     x, y = charts.batches(points + ends), charts.logarithmic("ms", "ms per image", padding=12)
     names = {"series": "machine", "batch": "batch", "samples": "passes"}
@@ -70,7 +70,7 @@ def by_batch(swept):
         why = charts.tips({"series": "machine", "batch": "batch", "why": "why"})
         color = {"color": charts.name("series"), "opacity": charts.lit("batches_lit")}
         layers.insert(0, charts.layer(ends, cross | {"aria": False}, x=x, y=y, tooltip=why, **color))
-    says = "Bars span the middle half of the passes; a cross is a batch without a time: its tooltip has the reason."
+    says = "Bars span the middle half of the passes. A cross is a batch without a time; its tooltip has the reason."
     return charts.chart("batches", "Time of an image by batch", says, layers, ("Network", "what"))
 
 

@@ -1,4 +1,4 @@
-"""The verdicts of lamina_bench compare on versions, builds, files, and programs in turns. The page judges nothing."""
+"""The section of comparisons: verdicts of lamina_bench compare, which the page only shows."""
 
 import collections
 import os
@@ -7,8 +7,8 @@ from page import charts
 from page.parts import cell, row, section, table
 
 LEAD = (
-    "Time of the second over time of the first, by row: below 1 the second is faster. Intervals and verdicts are those "
-    "of lamina_bench compare, in the files of races, of bench/race/versions and of comparisons."
+    "Time of the second over time of the first, by row: below 1 the second is faster. lamina_bench compare made the "
+    "intervals and verdicts; files of bench/race/race, of bench/race/versions and of comparisons have them."
 )
 FILL = "lamina_bench compare BEFORE AFTER --benchmark_out=compared.json"
 COLORS = {"faster": "var(--good)", "slower": "var(--bad)", "equal": "var(--tie)", "inconclusive": "var(--c5)"}
@@ -29,7 +29,7 @@ def make(model):
 
 
 def names_of(one):
-    """Variants as they are; files and folders by the ends of their paths, unless both ends are alike."""
+    """The names of both sides: names of variants, or the last parts of paths. If these are equal, whole paths."""
     names = [os.path.normpath(one[side]).removesuffix(".json") for side in ("first", "second")]
     short = list(map(os.path.basename, names))
     return short if short[0] != short[1] else names

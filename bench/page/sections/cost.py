@@ -1,4 +1,4 @@
-"""Cost: dollars for a million images or an epoch, at prices that the reader sets; assets/cost.js calculates them."""
+"""The section of cost: dollars for a million images or an epoch. assets/cost.js computes them from the prices."""
 
 from page import charts, prices, published
 from page.parts import section
@@ -7,8 +7,8 @@ from page.sections import networks
 PARTS = {"total": "training pass", "inference": "inference"}
 MILLION = 10**6
 LEAD = (
-    "Costs follow from the seconds of the files and from prices by the hour. Choose a machine and move its "
-    "price; its line has the price below which it is the cheapest. Prices change: each is dated."
+    "Cost is the time in the files times a price by the hour. Choose a machine and move its price. The machine's line "
+    "has the price below which it is the cheapest. Prices change, so each has its date."
 )
 
 
@@ -23,7 +23,7 @@ def make(model):
 
 
 def network_items(model):
-    """Networks on each machine and program, at the batch with the least time for an image."""
+    """An item for each network, pass, machine and program, at the batch with the least time for an image."""
     best = {}
     for one in model.rows_of("net"):
         key = (one.key["network"], one.key["part"], one.who)
@@ -38,7 +38,7 @@ def network_items(model):
 
 
 def training_items(model):
-    """The mean epochs of trainings. An epoch of a share of the samples is not compared with the posts' epochs."""
+    """An item for each training, with its mean epoch. The item's name says if only a share of the samples was used."""
     for one in model.trainings:
         share, count = one.differs.get("synthetic"), len(one.seconds)
         what = f"{one.key['network']}, training"
@@ -51,7 +51,7 @@ def common(one):
 
 
 def published_items(wanted):
-    """The published machines, for the networks and trainings of the files."""
+    """The items of published machines, for the networks and trainings that the files have."""
     for one in published.machines():
         for network, times in one["times"].items():
             what = f"{network}, {PARTS['total']}"
@@ -67,15 +67,15 @@ def published_items(wanted):
 
 
 def fitting(listed, one):
-    """The places of the prices that are for a machine, the newest first."""
+    """The places in `listed` of the prices for a machine, the newest first."""
     known = one.get("configuration")
     fits = lambda price: price["configuration"] == known if known else prices.fits(price, one["machine"])
     return sorted((i for i, price in enumerate(listed) if fits(price)), key=lambda i: listed[i]["date"], reverse=True)
 
 
 def chart():
-    """The page's script gives the chart its data, as prices change."""
-    # Names stand above their bars: a phone has no room beside them.
+    """The chart without data. The page's script fills it, and again after each change of a price."""
+    # Names stand above the bars, because a phone has no room beside the bars.
     x = charts.number("usd", "USD", {"tickCount": 6})
     y = charts.name("who", axis=None, sort={"field": "usd", "op": "min"})
     color = charts.name("whose", scale={"domain": ["measured", "published"], "range": ["var(--c1)", "var(--c7)"]})

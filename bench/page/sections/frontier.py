@@ -6,11 +6,11 @@ from page import charts
 from page.parts import row, section, table
 
 LEAD = (
-    "Every algorithm of a layer that could be run. Those that no other beats in time, workspace, error and determinism "
-    "are on the frontier."
+    "All algorithms of a layer that could be run. An algorithm is on the frontier if no other beats it in time, "
+    "workspace, error and determinism."
 )
 SAYS = "Colour is the measured error; hollow marks are not deterministic; large marks are on the frontier."
-INTERRUPTED = "measuring was interrupted, not all of its layers are here."
+INTERRUPTED = "measuring was interrupted, so layers are missing."
 
 
 def make(model):
@@ -52,12 +52,12 @@ def records(its, line):
             "deterministic": "not deterministic" if one.get("deterministic") is False else "deterministic",
             "on": "on the frontier" if one.get("on_frontier") else "beaten",
             "picked": "picked" if one.get("picked") else "",
-            "right": one["seconds"] ** 2 > min(times) * max(times),  # half of a logarithmic axis
+            "right": one["seconds"] ** 2 > min(times) * max(times),  # in the right half of the logarithmic axis
         }
 
 
 def decades(low, high):
-    """The powers of ten between the ends; the ends themselves if there are fewer than two."""
+    """The powers of ten from `low` to `high`; if there are fewer than two, `low` and `high`."""
     found = [10.0**power for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
     return found if len(found) > 1 else [low, high]
 
@@ -68,7 +68,7 @@ def chart(points):
     y = charts.number("MiB", "workspace, MiB", {"labelExpr": "datum.value < 0 ? '' : datum.label"}, padding=15)
     errors = [one["error"] for one in points if one["error"]]
     domain = [min(errors), max(errors) * 1.001] if errors else [1e-9, 1]
-    # One legend for fill and stroke has symbols and no gradient.
+    # Fill and stroke share this legend, so Vega draws it with symbols and not as a gradient.
     legend = {"title": "measured error", "format": ".0e", "values": decades(*domain)} if errors else None
     color = charts.number("error", type="log", scheme="viridis", domain=domain) | {"legend": legend}
     sizes = {"domain": ["on the frontier", "beaten"], "range": [220, 70]}

@@ -1,4 +1,4 @@
-"""The machines of the results, and how well they measured: machine, build, load and the grades of the rows."""
+"""The section of machines: machine, build and load of each run, and the grades of its rows."""
 
 import collections
 
@@ -8,8 +8,8 @@ from page.parts import cell, row, section, table
 FIRST = ("processor", "num_cpus", "memory", "gpu_0", "gpu_1", "gpu", "system", "kernel", "governor", "cpu_quota")
 MEANING = {"A": "measured quietly", "B": "small disturbances", "C": "disturbed", "D": "not to be relied on"}
 TIMES = (
-    "Times are medians. The middle half of the passes lies between the two small numbers below a time. They are of one "
-    "process, and another process may differ by more: whether two runs differ is for lamina_bench compare to say."
+    "Times are medians. The middle half of the passes lies between the two small numbers below a time. All passes ran "
+    "in one process, and another process may differ by more: lamina_bench compare says whether two runs differ."
 )
 
 
@@ -17,7 +17,7 @@ def make(model):
     notes = [summary(machine, runs, model) for machine, runs in by_machine(model).items()] + [TIMES]
     interrupted = [title(run) for run in model.runs if run.context.get("interrupted") == "True"]
     if interrupted:
-        notes.append(f"Interrupted, so with fewer rows or passes than were asked for: {', '.join(interrupted)}.")
+        notes.append(f"Interrupted, so rows or passes are missing: {', '.join(interrupted)}.")
     head = ["run", "machine", "backends", "commit", "date", "load, start and end", "rows", "grade"]
     runs = table("Runs in this page", head, [line(run, model) for run in model.runs], numeric=99)
     facts = [table(f"All facts of {title(run)}", ["fact", "value"], rows_of(run), 99) for run in model.runs]
@@ -34,7 +34,7 @@ def by_machine(model):
 
 
 def warnings(model):
-    """The head of the page: the machines with rows of bad grades, with their load."""
+    """The warnings at the head of the page: a line for each machine that has rows of grade C or D, with its load."""
     for machine, runs in by_machine(model).items():
         letters = [one["grade"] for one in model.rows if one.run in runs and one.get("grade")]
         if "C" in letters or "D" in letters:
@@ -47,7 +47,7 @@ def title(run):
 
 
 def rows_of(run):
-    """The facts of a run. Those that people look for come first."""
+    """The facts of a run as rows. The most important facts come first."""
     first = [name for name in FIRST if name in run.context]
     return [row([name, run.context[name]]) for name in [*first, *sorted(run.context.keys() - set(first))]]
 
@@ -74,7 +74,7 @@ def grades(letters):
 
 
 def summary(machine, runs, model):
-    """A machine in a line: its files, their days, load and grades."""
+    """A machine in one line: number of files, days, load and grades."""
     count, days = len({run.file for run in runs}), sorted(filter(None, map(day, runs)))
     text = f"{machine}: {count} file{'s' * (count > 1)}"
     if days:

@@ -1,10 +1,10 @@
-"""Memory over the time of a plan: what is alive while each call runs."""
+"""The section of memory: the bytes that are in use while each call of a plan runs."""
 
 from page import charts
 from page.parts import cell, figure, row, section, table
 
 PARTS = ("parameters", "state", "optimiser", "inputs", "arena", "prepared", "total")
-LEAD = "Bytes of the arena that are in use while each call runs, by what they are for; forward first, then backward."
+LEAD = "Bytes of the arena that are in use while each call runs, by kind; forward first, then backward."
 
 
 def make(model):
@@ -25,7 +25,7 @@ def name_of(one):
 
 
 def records(one):
-    """The bytes of each kind, call by call, where there are any."""
+    """A record for each call and each kind of which bytes are in use."""
     for place, step in enumerate(one["steps"]):
         about = {"of": name_of(one), "step": place, "layers": step["layers"], "part": step["pass"], "run": one.rerun}
         for kind, count in step["by_kind"].items():

@@ -1,4 +1,4 @@
-"""The published machines of cnn-benchmarks beside ours, with the speed-up against any; assets/networks.js draws it."""
+"""The section of networks: measured and published machines, and speed-ups. assets/networks.js draws it."""
 
 import collections
 
@@ -9,7 +9,7 @@ PASSES = (*published.PASSES, "inference")
 FILL = "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json"
 NOTE = (
     "A time is of one pass over 16 images of 3x224x224 in f32, as in cnn-benchmarks: forward in training mode, "
-    "backward with the gradients of all parameters, no update. Another batch is shown per 16 images."
+    "backward with the gradients of all parameters, no update. Times of another batch are scaled to 16 images."
 )
 RACED_SAYS = "A dot for each network, a diamond with its interval for the geometric mean, by lamina_bench compare."
 
@@ -37,7 +37,8 @@ def as_measured(machine):
 
 
 def shown(model):
-    """The measured machines and programs, at the published batch or else at each of theirs; each row's place there."""
+    """(measured machines and programs, {key of a row: (index of its machine, its time)})."""
+    # A network that was measured at the published batch is shown at this batch only, otherwise at all its batches.
     whose = lambda one: (one.run, one.who, one.key["network"])
     rows = [one for one in model.rows_of("net")
             if one.key["part"] in PASSES and one.seconds and not one.size and "threads" not in one.differs]
@@ -66,7 +67,7 @@ def time_of(one):
 
 
 def add_comparisons(model, places):
-    """Adds the speed-ups that lamina_bench compare found to the times of programs in turns."""
+    """Adds to the times of programs that took turns the speed-ups by lamina_bench compare."""
     for one in model.comparisons:
         rows = [places.get((one.run.file, one["name"], one[side])) for side in ("first", "second")]
         if one.get("ratio") and None not in rows:
@@ -76,12 +77,12 @@ def add_comparisons(model, places):
 
 
 def inverse(one):
-    """A ratio of times as a speed-up, with the ends of its interval, where it has one."""
+    """The speed-up and its interval, from a ratio of times; without an interval if the ratio has none."""
     return {to: 1 / one[name] for to, name in (("ratio", "ratio"), ("low", "high"), ("high", "low")) if one.get(name)}
 
 
 def races(model):
-    """The verdicts of lamina_bench compare on programs in turns with ours: for each network, and the means."""
+    """The verdicts of lamina_bench compare on other programs that took turns with ours, by network, and the means."""
     runs = {(run.file, run.name): run for run in model.runs}
     several = len({run.machine() for run in model.runs}) > 1
     for one in [*model.comparisons, *model.means]:
@@ -97,14 +98,14 @@ def races(model):
 
 
 def reference(machines, network):
-    """The place of the machine to compare with: another program of the files, or the best known published machine."""
+    """The index of the machine to compare with: another program in the files, or a well-known published machine."""
     has = [place for place, one in enumerate(machines) if not one["ours"] and network in one["times"]]
     known = [place for place in has if machines[place]["label"] == "Pascal Titan X, cuDNN 5.1.05"]
     return next((place for place in has if machines[place]["measured"]), (known or [0])[0])
 
 
 def chart(points):
-    """Names stand above their marks: a phone has no room beside them."""
+    """The chart of races. Names stand above the marks, because a phone has no room beside the marks."""
     x = charts.logarithmic("ratio", "times as fast as the other", {"format": "~g", "tickCount": 6}, padding=16)
     y = charts.name("other", axis=None, sort=None)
     names = {"series": "ours", "network": "network", "verdict": "verdict", "file": "file"}

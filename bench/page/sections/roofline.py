@@ -1,4 +1,4 @@
-"""The roofline: what each call reaches, under the two ceilings that were measured on the same machine."""
+"""The roofline: the rate of each call, under two ceilings, memory and units, measured on the same machine."""
 
 import statistics
 
@@ -7,10 +7,10 @@ from page.parts import section
 from page.sections import time_by_op
 
 LEAD = (
-    "Operations per second against operations per byte, both logarithmic. A call under the slope waits for memory, one "
-    "under the flat roof for the units. Calls by Winograd, and those with data in a cache, can stand above a roof."
+    "Operations per second against operations per byte, both logarithmic. Memory limits a call under the slope; the "
+    "arithmetic units limit a call under the flat roof. Calls by Winograd, or with data in a cache, can be above it."
 )
-NO_SLOPE = "the rate of the memory is not in its file, so it has no slope."
+NO_SLOPE = "the file lacks the rate of the memory, so the roof has no slope."
 
 
 def make(model):
@@ -35,7 +35,7 @@ def ledger_points(one):
 
 
 def layer_points(model):
-    """Rows of layers, each by the algorithm that was the fastest."""
+    """The points of rows of layers. Each layer and pass is shown by its fastest row."""
     groups = {}
     for one in model.rows_of("layer"):
         if one.seconds and one.amount("flops_per_second") and one.amount("bytes_per_second"):
@@ -67,7 +67,7 @@ def ceiling(its, intensity):
 
 
 def roof(its):
-    """The corners of the roof: from the slope to the flat part."""
+    """The corners of the roof, from the slope to the flat part."""
     if not its["peak"]:
         return []
     least, most = (end(one["intensity"] for one in its["points"]) for end in (min, max))

@@ -1,4 +1,4 @@
-"""Threads and ranks: images per second against their number, beside the ideal straight line."""
+"""The section of threads and ranks: images per second against the number of threads, or of ranks."""
 
 import collections
 
@@ -6,7 +6,7 @@ from page import charts
 from page.parts import section
 from page.sections import batches
 
-LEAD = "Images per second against the number of threads, or of ranks; the dashed line grows in proportion to it."
+LEAD = "Images per second against the number of threads, or of ranks. The dashed line is the ideal: proportional."
 
 
 def make(model):
@@ -17,7 +17,7 @@ def make(model):
 
 
 def count_of(one, by):
-    """The number of the row, or of its run; 0 where that is not known."""
+    """The number of threads or ranks of a row, from the row or from its run; 0: not known."""
     text = one.differs.get(by) or one.run.context.get(by, "1" if by == "ranks" else "")
     return int(text) if text.isdecimal() else 0
 
@@ -28,8 +28,8 @@ def machine(one, by):
 
 
 def series(model, by):
-    """{(what, who): {number: its row}}, if there are several numbers."""
-    # Runs of one machine with different numbers are often different files; a line is of one commit.
+    """{(what, who): {number: row}}, without keys that have only one number."""
+    # Runs with different numbers of threads are often in different files. A line has only rows of one commit.
     rows = [one for one in model.rows_of("net")
             if one.key["part"] in ("total", "inference") and one.run.is_ours and count_of(one, by) and one.seconds]
     commits = collections.defaultdict(set)

@@ -1,11 +1,11 @@
-"""Where the time goes: by kind of layer, and then every call."""
+"""The section of ledgers: time by kind of layer, then by call."""
 
 import collections
 
 from page import charts
 from page.parts import digits, figure, percent, row, section, table
 
-SHOWN = 15  # calls of a ledger that are shown at once; the rest opens by a click
+SHOWN = 15  # number of calls of a ledger that are shown at once; a click shows all calls
 FILL = "lamina_bench ledger resnet50 --benchmark_out=ledger.json"
 LEAD = "Every call of a network's plan, timed separately: first summed by kind of layer, then one by one."
 
@@ -24,7 +24,7 @@ def total(one):
 
 
 def remarks(one):
-    """How the calls add up, and whether the ledger was interrupted."""
+    """Notes on a ledger: the sum of its calls against the whole pass, and whether it was interrupted."""
     whole = one.get("forward_seconds", 0) + one.get("backward_seconds", 0)
     if whole:
         text = f"{one.title}: the calls sum to {digits(1e3 * total(one))} ms, {100 * total(one) / whole:.1f} % of the "
@@ -34,7 +34,7 @@ def remarks(one):
 
 
 def records(one):
-    """Seconds by kind and pass."""
+    """A record for each kind of layer and pass, with the time of its calls."""
     sums, whole = collections.Counter(), total(one)
     for call in one["calls"]:
         sums[call["op"], "forward" if call["pass"] == "forward" else "backward"] += call["seconds"]

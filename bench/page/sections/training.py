@@ -1,4 +1,4 @@
-"""Training curves: accuracy and loss by epoch and by seconds, with what was published."""
+"""The section of training curves: accuracy and loss by epoch or by seconds, beside the published runs."""
 
 import collections
 
@@ -7,7 +7,7 @@ from page.parts import section
 
 LEAD = (
     "Loss and accuracy of the six known trainings, against epochs or seconds. The grey band spans the published runs "
-    "of 2017, on real data. Against epochs it joins their first and last epochs; against seconds it shows their last."
+    "of 2017, on real data: against epochs from the first to the last epoch, against seconds only at the last epoch."
 )
 CURVES = {
     "loss": ("loss", "training"),
@@ -18,7 +18,7 @@ CURVES = {
 
 
 def make(model):
-    found = [one for one in model.trainings if records(one)]  # trainings of a race have seconds alone
+    found = [one for one in model.trainings if records(one)]  # trainings of a race have only seconds, no curves
     posts = bands({one.key["network"] for one in found})
     points = [point for one in found for point in records(one)]
     fill = "lamina_bench train mnist_mlp --benchmark_out=mnist_mlp.json"
@@ -48,7 +48,7 @@ def records(one):
 
 
 def bands(workloads):
-    """The least and the greatest of the published runs, at the epochs that were published: the first and the last."""
+    """The least and the greatest value of the published runs at each published epoch: the first and the last."""
     values = collections.defaultdict(list)
     for (workload, _), epochs in published.trainings().items():
         for line in epochs if workload in workloads else ():
@@ -85,7 +85,7 @@ def chart(points, posts):
 
 
 def published_bands(posts, shown):
-    """Bands from the first epoch to the last; against seconds, which are other machines', bands of the last epoch."""
+    """Bands of the published runs. Against seconds, which other machines took, a band shows only the last epoch."""
     if not posts:
         return []
     look = {"color": "var(--muted)", "opacity": 0.25, "aria": False}

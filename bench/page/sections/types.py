@@ -1,4 +1,4 @@
-"""Passes of networks by element type and layout, where the files have one pass in several of them."""
+"""The section of types: passes of networks that were measured in several element types or layouts."""
 
 import collections
 import re
@@ -6,8 +6,8 @@ import re
 from page.parts import cell, digits, row, section, table
 
 LEAD = (
-    "Medians of a pass in each element type, and in nhwc where it says so, with their part of the time in f32 and "
-    "nchw. The intervals of what took turns are among the comparisons."
+    "Median of a pass in each element type, and its ratio to the time in f32 and nchw. The layout is nchw if no other "
+    "is named. The section of comparisons has intervals for programs that took turns."
 )
 FILL = "lamina_bench resnet50 --dtype=f32,bf16 --benchmark_out=types.json"
 TYPES = ("f32", "tf32", "bf16", "f16", "f64")
@@ -30,7 +30,7 @@ def make(model):
 
 
 def column(one):
-    """The type, and the layout if it is nhwc. A variant that took turns has them in its name."""
+    """The type, and the layout if it is nhwc. For a variant that took turns, both come from its name."""
     words = re.split("[:+@]", one.run.name)
     nhwc = "nhwc" in words or one.key["layout"] == "nhwc"
     return next((word for word in words if word in TYPES), one.key["type"]) + (" nhwc" if nhwc else "")

@@ -1,4 +1,4 @@
-"""The common part of Python workers: they answer in lines of JSON, and say why they fail in one line."""
+"""The common part of Python workers. A worker answers in lines of JSON, and reports an error in one line."""
 
 import json
 import os
@@ -8,11 +8,11 @@ import traceback
 
 
 class Refused(Exception):
-    """The request cannot be done here, which is no fault; the message says why."""
+    """The request is valid, but cannot be done here. The message says why."""
 
 
 def answering():
-    """The function that prints an answer. Other prints, as those of compilers, go to standard error from here on."""
+    """The function that prints an answer. From now on, other output, such as a compiler's, goes to standard error."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -34,14 +34,14 @@ def serve(make):
     except Refused as error:
         say({"error": str(error), "refused": True})
         sys.exit(1)
-    except Exception as error:  # whatever a library throws is the reason
+    except Exception as error:  # a library may throw any exception
         traceback.print_exc()
         say({"error": reason(error)})
         sys.exit(1)
 
 
 def difference(theirs, ours):
-    """The largest difference of two arrays of numpy over the largest value of ours; infinite where it is no number."""
+    """The largest difference of two NumPy arrays, divided by the largest value of ours; infinite if it is a NaN."""
     import numpy
 
     ours = numpy.asarray(ours, numpy.float64).ravel()

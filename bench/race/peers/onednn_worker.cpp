@@ -1,8 +1,8 @@
-// The worker of a race of layers for single convolutions by oneDNN's own primitives; see server.h for the requests. Its
-// variants: "any" (the direct algorithm in whatever layouts oneDNN likes best), "winograd" (likewise, by its Winograd
-// algorithm) and "nchw" (the direct one on plain tensors). Reorders are outside the timing. In bf16 x, w, y and the
-// gradients of x and y are of that type. The bias and the gradients of parameters are of f32, as in our plans.
-// usage: onednn_worker THREADS f32|bf16, with OMP_NUM_THREADS set to the same
+// The worker of oneDNN in a race of layers. It runs single convolutions as oneDNN primitives; server.h has the
+// requests. Variants: "any" (direct algorithm, layouts chosen by oneDNN), "winograd" (Winograd algorithm, layouts
+// chosen by oneDNN) and "nchw" (direct algorithm on nchw tensors). Reorders are not timed. With bf16, x, w, y and the
+// gradients of x and y have this type. The bias and the gradients of parameters are f32, as in our plans. usage:
+// onednn_worker THREADS f32|bf16, with OMP_NUM_THREADS set to THREADS
 
 #include <oneapi/dnnl/dnnl.hpp>
 
@@ -21,14 +21,14 @@ using dnnl::memory;
 using Tag = memory::format_tag;
 using Type = memory::data_type;
 
-/// The descriptors of a convolution's tensors, all in one style of layout.
+/// The descriptors of a convolution's tensors: all plain, or all with layouts that oneDNN chooses.
 struct Tensors {
   memory::desc x, w, bias, y;
 };
 
 memory::dims both(const Size& size) { return {size.h, size.w}; }
 
-/// The tensors of a pass, whose values have this type.
+/// The descriptors for a pass. `type`: type of the values.
 Tensors tensors(const RacedConvolution& conv, bool plain, Type type, Pass pass) {
   const Shape& x = conv.x;
   const Conv& op = conv.op;
@@ -43,7 +43,7 @@ Tensors tensors(const RacedConvolution& conv, bool plain, Type type, Pass pass) 
           {{y.n, y.c, y.h, y.w}, type, tag(Tag::nchw)}};
 }
 
-/// The primitive's descriptor. Version 3 of oneDNN makes it at once, version 2 from the operation's descriptor.
+/// Makes the primitive's descriptor: in oneDNN 3 directly, in oneDNN 2 from the operation's descriptor.
 template <class Primitive, class... Hint, class... Arguments>
 typename Primitive::primitive_desc make(const dnnl::engine& engine, const std::tuple<Hint...>& hint,
                                         const Arguments&... arguments) {
@@ -71,7 +71,7 @@ class TimedPrimitive final : public ServedConvolution {
     const memory::dims stride = both(conv.op.stride), pad = both(conv.op.pad);
     const memory::dims dilation = {conv.op.dilation.h - 1, conv.op.dilation.w - 1};  // oneDNN counts from 0
 
-    // In the gradient of weights, `bias` is the bias's gradient. The gradient of data has no bias.
+    // In backward_params, `bias` is the gradient of the bias. backward_data has no bias.
     const auto forward =
         make<dnnl::convolution_forward>(engine, std::tuple(), dnnl::prop_kind::forward_training, algorithm, hinted.x,
                                         hinted.w, hinted.bias, hinted.y, stride, dilation, pad, pad);

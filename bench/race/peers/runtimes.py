@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The worker of a runtime for inference: onnxruntime or OpenVINO."""
-# It runs the network that Lamina wrote as ONNX, on batches like the one beside it. Usage: runtimes.py CONFIG, which is
-# JSON as variants.py has it. The flag passive: threads sleep while they wait, if the runtime has such a setting.
-# Needs numpy.
+# It runs the network that Lamina wrote as ONNX, on batches of the size in check.safetensors beside the network. Usage:
+# runtimes.py CONFIG; variants.py describes this JSON. The flag passive: threads sleep while they wait, if the runtime
+# has such a setting. Needs numpy.
 
 import json
 import os
@@ -15,7 +15,7 @@ from timers import WallTimer
 
 
 class Onnxruntime:
-    """onnxruntime with its default settings, all optimisations included, except the number of threads."""
+    """onnxruntime with its default settings, which include all optimisations. Only the number of threads is set."""
 
     def __init__(self, passive):
         import onnxruntime
@@ -37,7 +37,7 @@ class Onnxruntime:
 
 
 class Openvino:
-    """OpenVINO for one stream of requests. The number of threads is set. So is f32, which is read back."""
+    """OpenVINO with one stream of requests. The number of threads and f32 are set, and f32 is read back."""
 
     def __init__(self, passive):
         import openvino
@@ -63,7 +63,7 @@ RUNTIMES = {"onnxruntime": Onnxruntime, "openvino": Openvino}
 
 
 class Server:
-    """Answers `check`, `open`, `pass` and `drop`; the batch is that of the numbers beside the network."""
+    """Answers `check`, `open`, `pass` and `drop`. check.safetensors, beside the network, sets the batch."""
 
     def __init__(self, config):
         self.runtime, self.run = RUNTIMES[config["engine"]]("passive" in config["flags"]), None

@@ -1,4 +1,4 @@
-"""Reads safetensors files by the format's description: a second implementation, independent of Lamina's writer."""
+"""Reads safetensors files. Written from the format's description, so it is independent of Lamina's writer."""
 
 import json
 import struct

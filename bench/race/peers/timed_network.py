@@ -1,4 +1,4 @@
-"""A network in PyTorch in one mode and layout, ready to be timed pass by pass."""
+"""A PyTorch network in one mode and layout, to be timed pass by pass."""
 
 import contextlib
 import copy
@@ -13,9 +13,9 @@ FORMATS = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last}
 
 
 class TimedNetwork:
-    """A network in a variant (torch_settings.py) on the variant's device."""
-    # On a GPU every timed pass comes right after an untimed one, as on Lamina's side. Clocks and caches are then those
-    # of passes in sequence.
+    """A network with the settings of a variant (torch_settings.py), on the variant's device."""
+    # On a GPU, an untimed pass runs right before every timed pass, as in Lamina. So clocks and caches are as in a
+    # sequence of passes.
 
     def __init__(self, name, mode, layout, batch, variant):
         its, device = networks.protocol_of(name), variant.device
@@ -29,14 +29,14 @@ class TimedNetwork:
         self.call = variant.callable(self.net)
         self.input = self.y = self.dy = None
         if self.training and not self.overwrites:
-            for parameter in self.net.parameters():  # the first pass adds to it, too, and it never moves
+            for parameter in self.net.parameters():  # so the first pass adds, too, and the memory never moves
                 parameter.grad = torch.zeros_like(parameter)
 
     def load(self, weights):
         torch_nets.load(self.net, weights)
 
     def computed(self, x, trained):
-        """The output for x, as an array. It runs as in a pass if `trained`, otherwise in inference."""
+        """The output for x, as an array. `trained`: computed as in a training pass; otherwise as in inference."""
         self.net.train(self.training and trained)
         self.input = self.x.detach().copy_(x).requires_grad_(self.wants_dx)
         with torch.set_grad_enabled(self.training and trained), self.variant.context():
@@ -46,7 +46,7 @@ class TimedNetwork:
         return y
 
     def rounding(self, x, trained):
-        """The difference of the outputs for x in the variant's precision and in f64. Both run eagerly."""
+        """The difference between the outputs for x in the variant's precision and in f64. Both run eagerly."""
         net = copy.deepcopy(self.net).train(self.training and trained)
         with torch.no_grad():
             with self.variant.context():
@@ -73,11 +73,11 @@ class TimedNetwork:
         self.y.backward(self.dy)
 
     def forget(self):
-        """Frees what only this pass needed."""
+        """Frees the tensors that only this pass needed."""
         self.input = self.y = self.dy = None
 
     def run(self):
-        """Seconds of one pass, by the timer and by the process's CPU clock."""
+        """Runs one pass. Returns its seconds by the timer and by the process's CPU clock."""
         if self.variant.warms_each_pass:
             self.draw_input()
             self.forward()

@@ -1,13 +1,13 @@
-"""Timers of PyTorch's work: the wall's clock, or two events on a GPU's stream. Needs no torch."""
+"""Timers for PyTorch: by the wall clock, or by two events on a GPU's stream. Does not import torch."""
 
 import time
 
 
 class WallTimer:
-    """Times work that is done when its call returns."""
+    """Times work that has ended when its call returns, as on a processor."""
 
     def time(self, what, work):
-        """The work's result; {what: seconds, what_cpu: seconds of this process's CPU clock}."""
+        """(result of the work, {what: seconds, what_cpu: seconds of this process's CPU clock})."""
         cpu, start = time.process_time(), time.perf_counter()
         result = work()
         seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu
@@ -15,7 +15,7 @@ class WallTimer:
 
 
 class EventTimer:
-    """Times work on a GPU's idle stream as ours are timed, from the first launch to the last kernel's end."""
+    """Times work on a GPU's idle stream from the first launch to the end of the last kernel, as Lamina is timed."""
 
     def __init__(self, cuda):
         """`cuda`: torch.cuda."""

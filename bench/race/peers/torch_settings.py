@@ -1,4 +1,4 @@
-"""PyTorch's settings for a variant: TF32, cudnn.benchmark, autocast, compilation. They are set and read back."""
+"""Sets PyTorch's settings for a variant (TF32, cudnn.benchmark, autocast, compilation), and reads them back."""
 
 import contextlib
 import os
@@ -12,12 +12,12 @@ MODES = {"compiled": "default", "compiled+graph": "reduce-overhead", "max-autotu
 
 
 class SettingError(Exception):
-    """PyTorch does not have what was set; the message says what."""
+    """A setting has another value than the value that was set. The message names it."""
 
 
 class Variant:
-    """PyTorch's settings by their flags, as compiled and benchmark, in one precision on one device."""
-    # The flag frozen, for inference: the weights are constants to the compiler, which packs them.
+    """A variant of PyTorch: its flags, such as compiled and benchmark, its precision and its device."""
+    # The flag frozen, for inference: the compiler takes the weights as constants and packs them.
 
     def __init__(self, flags, precision, device):
         self.flags, self.precision, self.device = flags, precision, torch.device(device)
@@ -28,12 +28,12 @@ class Variant:
             raise child.Refused("it records CUDA graphs, for which PyTorch needs a GPU")
 
     def apply(self):
-        """Sets what holds for the whole process, and returns what is read back."""
-        # TF32 is set by the old name `allow_tf32`, which sets the newer `fp32_precision` as well. If the new name were
-        # set, reading the old one would fail, and the compiler of 2.11 reads it.
+        """Sets the settings of the whole process, and returns the values that are read back."""
+        # TF32 is set by the old name `allow_tf32`, which also sets the new name `fp32_precision`. After setting the new
+        # name, reading the old name fails, and the compiler of PyTorch 2.11 reads the old name.
         tf32 = self.precision == "tf32"
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # warnings that the old names will go
+            warnings.simplefilter("ignore")  # warnings that old names are deprecated
             torch.backends.cuda.matmul.allow_tf32 = tf32
             torch.backends.cudnn.allow_tf32 = tf32
             torch.backends.cudnn.benchmark = "benchmark" in self.flags
@@ -73,7 +73,7 @@ class Variant:
         return torch.compile(net, fullgraph=True, mode=mode) if self.compile_mode else net
 
     def context(self):
-        """The context that the forward runs in."""
+        """The context manager for forward."""
         if self.precision in AUTOCAST:
             return torch.autocast(self.device.type, dtype=AUTOCAST[self.precision])
         return contextlib.nullcontext()

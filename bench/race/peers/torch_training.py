@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The worker of a training in PyTorch, epoch by epoch on the batches that Lamina wrote."""
-# Usage: torch_training.py CONFIG, which is JSON as variants.py has it.
+"""The worker of a training in PyTorch. It trains epoch by epoch, on the batches that Lamina wrote."""
+# Usage: torch_training.py CONFIG; variants.py describes this JSON.
 # The flag compiled: torch.compile compiles forward, loss and backward, and the optimiser's step. Optimisers are
-# PyTorch's own: fused, or else over all parameters at once. On a GPU the samples of an epoch are on the device before
-# it begins, TF32 is off, and cudnn.benchmark is on.
+# PyTorch's own: fused or, if PyTorch has no fused one, foreach. On a GPU the samples of an epoch are on the device
+# before the epoch begins, TF32 is off, and cudnn.benchmark is on.
 
 import json
 import os
@@ -22,7 +22,7 @@ from torch_worker import greeting
 
 
 def optimiser(name, params):
-    """The optimiser of a training, with Keras' constants. PyTorch's Adam adds epsilon elsewhere, in the same time."""
+    """The optimiser of a training, with Keras' constants. PyTorch's Adam adds epsilon at another place, at no cost."""
     if name == "mnist_cnn":
         return torch.optim.Adadelta(params, lr=1.0, rho=0.95, eps=1e-8, foreach=True)
     if name in trainings.REVIEWS:
@@ -32,7 +32,7 @@ def optimiser(name, params):
 
 
 class Server:
-    """`open` and `pass` train the next epoch. Reading its batches is not timed."""
+    """Answers `open` and `pass`, which train the next epoch. Reading the epoch's batches is not timed."""
 
     def __init__(self, config):
         torch.set_num_threads(config["threads"])

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The worker of a network in PyTorch, in one variant on the processor or a GPU: one line in, one line of JSON out."""
-# Usage: torch_worker.py CONFIG, which is JSON as variants.py has it.
-# A pass: draw x; time the forward; draw dy; time the backward, which adds to the parameter gradients. Training mode,
-# dropout on, softmax and image gradient as the published tables had them. (For Keras' networks the backward overwrites
-# instead.)
+"""The worker of a network in PyTorch, in one variant, on the processor or a GPU. Answers each line by JSON."""
+# Usage: torch_worker.py CONFIG; variants.py describes this JSON.
+# A training pass: draw x, time forward, draw dy, time backward. Dropout is on. The network's protocol in Lamina says
+# whether there is a softmax, whether backward computes the image's gradient, and whether it adds to the parameter
+# gradients or overwrites them.
 
 import gc
 import json
@@ -20,18 +20,18 @@ import torch_settings
 import timed_network
 from timers import WallTimer
 
-WARM_UP_PASSES = {"cpu": 1, "cuda": 5}  # passes of `open`; Lamina's worker has as many
+WARM_UP_PASSES = {"cpu": 1, "cuda": 5}  # passes of `open`, as many as in Lamina's worker
 
 
 def product_gflops():
-    """GFLOP/s of a product by processor time: little where PyTorch was built on a reference BLAS."""
+    """GFLOP/s of a matrix product, by processor time. The rate is low if PyTorch was built with a reference BLAS."""
     a = torch.randn(1024, 1024)
     return max(2e-9 * 1024**3 * torch.get_num_threads() / WallTimer().time("product", lambda: a @ a)[1]["product_cpu"]
                for _ in range(3))
 
 
 def greeting(variant, threads):
-    """The versions that run, and their settings."""
+    """The greeting of a worker: versions, settings and device."""
     answer = {"torch": torch.__version__, "python": sys.version.split()[0], "threads": threads,
               "device": str(variant.device), "settings": variant.apply()}
     if variant.device.type != "cuda":
@@ -44,7 +44,7 @@ def greeting(variant, threads):
 
 
 class Server:
-    """Answers `open`, `check`, `rounding` and `pass` with MODE LAYOUT, and `drop MODE`."""
+    """Answers `open`, `check`, `rounding` and `pass`, each with MODE LAYOUT, and `drop` with MODE."""
 
     def __init__(self, config):
         torch.set_num_threads(config["threads"])
@@ -62,24 +62,24 @@ class Server:
         return self.made[mode, layout]
 
     def numbers(self, mode):
-        """Lamina's images, its output for them, and whether this is the output in training mode."""
+        """(Lamina's images, Lamina's output for them, whether this output is of training mode)."""
         file = safetensors_file.read(os.path.join(self.config["files"], "check.safetensors"))
         trained = mode == "training" and "y_training" in file
         return torch.tensor(file["x"]), file["y_training" if trained else "y"], trained
 
     def check(self, mode, layout):
-        """The difference of PyTorch's output from Lamina's."""
+        """The difference between PyTorch's output and Lamina's output."""
         x, y, trained = self.numbers(mode)
         return {"difference": child.difference(self.network(mode, layout).computed(x, trained), y)}
 
     def rounding(self, mode, layout):
-        """The difference of PyTorch's eager output in this precision from its output in f64."""
+        """The difference between PyTorch's eager output in this precision and its output in f64."""
         x, _, trained = self.numbers(mode)
         return {"rounding": self.network(mode, layout).rounding(x, trained)}
 
     def open(self, mode, layout):
-        """Makes what `pass` will run and warms it up."""
-        # The answer has the time up to the end of the first pass, and on a GPU the peak of memory of one more pass.
+        """Makes the network that `pass` will run, and warms it up."""
+        # The answer has the time until the end of the first pass, and on a GPU the peak of memory during another pass.
         start = time.perf_counter()
         network = self.network(mode, layout)
         network.run()
@@ -87,7 +87,7 @@ class Server:
         for _ in range(WARM_UP_PASSES[self.variant.device.type] - 1):
             network.run()
         if self.variant.compile_mode:
-            torch._dynamo.config.error_on_recompile = True  # or left to run eagerly
+            torch._dynamo.config.error_on_recompile = True  # without this, the network could silently run eagerly
         if self.on_gpu:
             torch.cuda.reset_peak_memory_stats()
             network.run()

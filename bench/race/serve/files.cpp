@@ -1,5 +1,5 @@
-// Files that Lamina writes for the peers of a race, so that they compute the same function, or train on the same
-// batches; and the epochs of such a training.
+// Files that Lamina writes for the peers of a race, so that peers compute the same function, or train on the same
+// batches. Also the epochs of Lamina's training.
 
 #include <fmt/format.h>
 
@@ -51,7 +51,7 @@ class ServedTraining final : public Served {
   Trainer trainer_;
 };
 
-/// All samples of an epoch.
+/// The file of an epoch: all samples and labels, in their order.
 TensorFile samples_of(Loader& loader, const Shape& sample, std::uint64_t epoch) {
   HostTensor x, labels;
   loader.start(epoch);
@@ -82,7 +82,7 @@ std::vector<std::string> inputs_of(const Graph& graph) {
   return names;
 }
 
-/// The results of the plan for the inputs in the file.
+/// The output of the plan for the inputs in `check`. Throws UsageError if a value is not finite.
 HostTensor computed(Plan& plan, const TensorFile& check) {
   Device& device = plan.backend().device();
   const std::vector<std::string> inputs = inputs_of(plan.graph());
@@ -102,7 +102,7 @@ bool has(const Graph& graph) {
   return std::ranges::any_of(graph.nodes(), [](const Node& node) { return std::holds_alternative<T>(node.op); });
 }
 
-/// Throws UsageError if the images' greatest probabilities are above 0.9 in the mean: such a y hides its logits.
+/// Throws UsageError if the greatest probability of an image is above 0.9 on average: such a y hides errors in logits.
 void check_probabilities(const Graph& graph, const HostTensor& y) {
   const auto images = static_cast<std::size_t>(y.extents.front()), each = y.values.size() / images;
   double sum = 0;

@@ -1,4 +1,4 @@
-// Lamina's worker in every race, and the work that workers for single convolutions share.
+// Lamina's worker in a race, and the common part of workers for single convolutions.
 
 #include "server.h"
 
@@ -19,7 +19,7 @@
 namespace lamina::bench {
 namespace {
 
-constexpr double sample_seconds = 0.1;  // the clocks that show what neighbours used tick every 0.01 s
+constexpr double sample_seconds = 0.1;  // ten ticks of the clocks that measure the use by other processes
 
 std::string spell(const RacedConvolution& conv) {
   const auto& [x, op] = conv;
@@ -36,7 +36,7 @@ Graph alone(const RacedConvolution& convolution) {
   return graph;
 }
 
-/// A convolution, as a plan of one node in training mode. Its variants are the layouts.
+/// A convolution, as a plan of one node in training mode. The variants of a request are the layouts.
 class Convolved final : public ServedConvolution {
  public:
   Convolved(Backend& backend, const RacedConvolution& conv, Pass pass, const Options& options)
@@ -90,7 +90,7 @@ json state_of(const DeviceState& state) {
   return answer;
 }
 
-/// A network's convolutions: names, numbers, and whether the data gradient is wanted. Throws UsageError.
+/// A network's convolutions: names, numbers, and whether a training computes the data gradient. Throws UsageError.
 json convolutions_of(const std::string& net, int batch) {
   const nets::Protocol protocol = nets::info(net).protocol;
   const Graph graph = nets::build(net, {.batch = batch});
@@ -106,8 +106,8 @@ json convolutions_of(const std::string& net, int batch) {
   return {{"convolutions", layers}};
 }
 
-/// A network in one mode and layout, as the published tables timed it. Every backend except eigen counts as a GPU's:
-/// each timed pass comes right after an untimed one, so clocks and caches are those of passes in sequence.
+/// A network in one mode and layout, timed by its protocol. For every backend except eigen, an untimed pass runs right
+/// before each timed pass, as on a GPU. So clocks and caches are as in a sequence of passes.
 class ServedNet final : public Served {
  public:
   ServedNet(const Plans& plans, const Config& c, Backend& backend, const Options& options, bool record)
@@ -119,7 +119,7 @@ class ServedNet final : public Served {
   }
 
   json facts() const override {
-    std::map<std::string, int> math;  // number of calls by their math
+    std::map<std::string, int> math;  // {math: number of calls with it}
     for (const Call& call : run_.plan().calls()) ++math[std::string(to_string(call.math))];
     return {{"plan_bytes", run_.plan().memory().total()}, {"math_of_calls", math}};
   }
@@ -134,7 +134,7 @@ class ServedNet final : public Served {
 
  private:
   NetRun run_;
-  int warm_up_passes_;  ///< torch_worker.py has as many
+  int warm_up_passes_;  ///< number of passes, as in torch_worker.py
 };
 
 void serve_options(const ServeOptions& options) {
@@ -164,7 +164,7 @@ void serve_options(const ServeOptions& options) {
       const Pass pass = named("pass", what, raced_passes);
       Options of_layer{.dtype = its.dtype, .layout = its.layout, .choice = options.plan.options.choice};
       of_layer.input_gradient = pass == Pass::backward_data;
-      of_layer.choice.joins_gradients = false;  // one pass is timed
+      of_layer.choice.joins_gradients = false;  // because a single pass is timed
       if (of_layer.choice.measure) of_layer.tuner = make_tuner();
       return std::make_unique<Convolved>(backend, read_convolution(numbers), pass, of_layer);
     }
@@ -201,7 +201,7 @@ json ServedConvolution::pass() {
   Sample total = run();
   int runs = 1;
   if (total.seconds < sample_seconds) {
-    total = {};  // the first run woke the threads
+    total = {};  // the first run is not counted: it has woken the threads
     for (runs = 0; total.seconds < sample_seconds; ++runs) {
       const Sample one = run();
       total.seconds += one.seconds;
@@ -219,7 +219,7 @@ void put(json& answer, const std::string& what, const Sample& sample) {
 }
 
 void serve(const json& greeting, const Open& open, Device* device) {
-  std::map<std::string, std::unique_ptr<Served>> all;  // the works, by the words of the requests
+  std::map<std::string, std::unique_ptr<Served>> all;  // {words of a request after the command: the work}
   const auto made = [&](const std::string& rest) -> Served& {
     std::unique_ptr<Served>& served = all[rest];
     std::istringstream words(rest);

@@ -1,5 +1,5 @@
-// Answers of cuDNN as tables, as a file, and beside another version's.
-// The device of --device: a known set of properties, or a file.
+// The subcommand `engines`: answers of cuDNN as tables, as a file, and compared with the answers of another version.
+// Reads the device of --device: a known set of properties, or a file.
 
 #include "engines.h"
 
@@ -20,11 +20,11 @@
 namespace lamina::bench {
 namespace {
 
-/// The columns of answers for a type. f32 has two such views: with TF32, and strict.
+/// A group of columns: the answers for a type. f32 has two groups: with TF32, and strict.
 struct View {
   std::string name;
-  std::size_t type;     ///< place of the type in the options
-  bool strict = false;  ///< whether the answers are those without TF32
+  std::size_t type;     ///< index of the type in the options
+  bool strict = false;  ///< whether to show the answers without TF32
 };
 
 std::vector<View> views_of(const EnginesOptions& options) {
@@ -73,8 +73,8 @@ std::string marked(const Json& engine) {
   return text + (is_refused(engine) ? "!" : "");
 }
 
-/// A list in short: engines in order of their first configuration, each with the letters of its notes: "67t 46t 70
-/// 25n". A bar comes before the engines of the fallback list. After six engines there is "..".
+/// A list of engines in short: "67t 46t 70 25n". Engines are in the order of their first configuration, and letters
+/// stand for the notes of an engine. A bar comes before engines of the fallback list. After six engines follows "..".
 std::string ranking(const Json& engines) {
   constexpr std::size_t most = 6;
   std::string text;
@@ -113,8 +113,8 @@ TextTable table_with(std::vector<TextTable::Column> more) {
   return table;
 }
 
-/// For each list its ranking, "36+3" configurations of mode A and of the fallback list, MiB, and the numbers of built
-/// and of tried plans.
+/// A table with a row for each graph. For each view: the ranking; the numbers of configurations of mode A and of the
+/// fallback list, "36+3"; MiB of workspace; and the numbers of built and of tried plans.
 std::string answers_text(const GraphTable& asked, const Answers& answers, const std::vector<View>& views, bool builds) {
   std::vector<TextTable::Column> columns;
   for (const View& view : views) {
@@ -136,7 +136,7 @@ std::string answers_text(const GraphTable& asked, const Answers& answers, const 
   return asked.title + "\n\n" + table.text();
 }
 
-/// The knobs of an engine that another lacks or has with other values: " tile_size=5".
+/// The knobs of `engine` that `other` lacks or has with another value: " tile_size=5".
 std::string own_knobs(const Json& engine, const Json& other) {
   std::string text;
   for (const auto& [name, value] : engine["knobs"].items())
@@ -144,7 +144,7 @@ std::string own_knobs(const Json& engine, const Json& other) {
   return text;
 }
 
-/// A row for each first pick of a later version that differs from the first version's. Knobs are shown only if nothing
+/// A table with a row for each graph whose first pick differs between two versions. Knobs are shown only if nothing
 /// else differs.
 std::string changes_text(const GraphTable& asked, const Answers& a, const Answers& b, const std::vector<View>& views) {
   TextTable table = table_with({"type", "engine", "became", ">MiB", ">became"});
@@ -203,7 +203,7 @@ Json document(const Questions& asked, const std::vector<Answers>& versions, cons
   return all;
 }
 
-/// The device of --device as JSON: a known set of properties, or a file.
+/// The properties of the device of --device, as JSON: a known set, or the contents of a file. Throws UsageError.
 std::string device_properties(const std::string& name) {
   if (const auto known = device_sets().find(name); known != device_sets().end()) return known->second;
   const auto refused = [&](const std::string& why) {
@@ -228,7 +228,7 @@ std::string cudnn_engines(const EnginesOptions& options) {
     throw UsageError("--plans needs --build=first or --build=all");
   const Questions asked = questions_of(options);
   std::vector<Answers> versions;
-  std::istringstream directories(options.backends.cudnn + ',');  // one empty name where there is none
+  std::istringstream directories(options.backends.cudnn + ',');  // without --cudnn: one empty name
   for (std::string cudnn; std::getline(directories, cudnn, ',');)
     versions.push_back(ask(cudnn, properties, asked.queries, options));
   if (!options.out.empty()) replace_file(options.out, document(asked, versions, options, properties).dump(2) + "\n");

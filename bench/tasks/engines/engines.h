@@ -1,5 +1,6 @@
 #pragma once
-// The engines that cuDNN's graphs have for the units of networks, and plans of them, on a device that may be absent.
+// The subcommand `engines`: the engines that cuDNN's graphs have for the units of networks, and plans of these engines,
+// for a device that may be absent.
 
 #include <map>
 #include <string>
@@ -12,8 +13,9 @@ namespace lamina::bench {
 /// Properties of known devices by name, as JSON, in the form of cuDNN's device-property descriptor.
 const std::map<std::string, std::string>& device_sets();
 
-/// Which plans are built. `none`: no plan. `first`: for each graph the proposals in order, until one finalises. `all`:
-/// every proposal of a precompiled engine, and the first three of engines that are compiled at run time.
+/// The plans to build for each graph. `none`: no plan. `first`: tries the proposals in order, until one finalises.
+/// `all`: every proposal of a precompiled engine, and the first three proposals of engines that are compiled at run
+/// time.
 enum class BuildPlans : std::uint8_t { none, first, all };
 
 struct EnginesOptions : TaskOptions {
@@ -22,9 +24,10 @@ struct EnginesOptions : TaskOptions {
   BuildPlans build = BuildPlans::none;
 };
 
-/// Tables of all networks, batches and layouts that the options name or, with two directories of cuDNN, what changed
-/// from one to the other; writes the JSON to their file. Asks in processes of their own, made by fork: call it before
-/// there are threads. Throws UsageError, FileError, and Error where cuDNN gave no answer.
+/// Tables for all networks, batches and layouts of the options. With several directories of cuDNN, the tables show the
+/// changes from the first to each other directory. Writes the JSON file of the options. It asks cuDNN in child
+/// processes, which it makes by fork: call it before there are threads. Throws UsageError, FileError, and Error if
+/// cuDNN gives no answer.
 std::string cudnn_engines(const EnginesOptions&);
 
 }  // namespace lamina::bench

@@ -1,5 +1,5 @@
-// From networks to units, from units to distinct graphs, and from these to answers. Two child processes ask each cuDNN,
-// with and without TF32: a process has one cuDNN, which reads NVIDIA_TF32_OVERRIDE once.
+// Turns networks into units, units into distinct graphs, and asks cuDNN about the graphs. Two child processes ask each
+// cuDNN, one with TF32 and one without, because a process loads one cuDNN, which reads NVIDIA_TF32_OVERRIDE once.
 
 #include "questions.h"
 
@@ -20,7 +20,7 @@
 namespace lamina::bench {
 namespace {
 
-/// The number of the row's query. The query counts the units of the network that use it.
+/// The index of the query for a row's graph, which is added if it is new. The query counts the units that use it.
 std::size_t ask_once(std::vector<Query>& queries, const GraphRow& row, std::string graph, const std::string& network) {
   auto same = std::find_if(queries.begin(), queries.end(), [&](const Query& q) { return q.graph == graph; });
   if (same == queries.end()) same = queries.insert(same, {row.spec, row.pass, std::move(graph)});
@@ -30,7 +30,7 @@ std::size_t ask_once(std::vector<Query>& queries, const GraphRow& row, std::stri
   return static_cast<std::size_t>(same - queries.begin());
 }
 
-/// Adds to `known` the layers that a row can be of, wanted or not.
+/// The table of a network. Adds to `known` all layers that have a graph, also those that --layer does not name.
 GraphTable table_of(const Config& c, const Graph& graph, const EnginesOptions& options, std::vector<Query>& queries,
                     std::set<std::string>& known) {
   GraphTable table{fmt::format("{}, batch {}, {}", c.network, c.batch, to_string(c.layout))};
@@ -38,7 +38,7 @@ GraphTable table_of(const Config& c, const Graph& graph, const EnginesOptions& o
   const auto is_wanted = [&](int node) {
     return std::ranges::find(options.layers, name_of(node)) != options.layers.end();
   };
-  std::vector<GraphRow> all;  // one for each pass of each unit: all types have the same
+  std::vector<GraphRow> all;  // a row for each pass of each unit, which all types share
   for (const DType dtype : options.configs.dtypes) {
     const Options plan{.mode = options.plan.options.mode, .dtype = dtype, .layout = c.layout, .input_gradient = true};
     std::size_t at = 0;
@@ -78,7 +78,8 @@ Json to_json(const CudnnEngine& engine) {
           {"workspace_bytes", engine.workspace_bytes}};
 }
 
-/// The child's message: its answers, or why it has none. It says once that the folder of plans has a wrong file.
+/// The message of a child process: its answers, or the reason why it has none. Reports only the first wrong file in the
+/// folder of plans.
 Json answers(const std::string& directory, const std::string& properties, bool tf32, const std::vector<Query>& queries,
              const EnginesOptions& options) {
   try {
@@ -122,7 +123,7 @@ Json answers(const std::string& directory, const std::string& properties, bool t
   }
 }
 
-/// A process that asks cuDNN, and the file that it writes its answer to.
+/// A process that asks cuDNN, and the file to which it writes its answer.
 struct Child {
   pid_t process;
   std::unique_ptr<FILE, int (*)(FILE*)> answer;

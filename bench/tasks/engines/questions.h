@@ -1,6 +1,6 @@
 #pragma once
-// The graphs of the units of networks, each distinct graph once, and the tables that name them; questions about them to
-// a cuDNN, in processes of their own.
+// The questions to cuDNN: the distinct graphs of the units of networks, and the tables that name the graphs. A cuDNN is
+// asked in child processes.
 
 #include <array>
 #include <set>
@@ -10,24 +10,24 @@
 
 namespace lamina::bench {
 
-/// A graph of some networks, kept once.
+/// A distinct graph, which several units of networks may have.
 struct Query {
   Spec spec;
   Pass pass;
   std::string graph;
-  Json uses = Json::array();  ///< for each network its name, its first unit, the number of its units
+  Json uses = Json::array();  ///< for each network with this graph: its name, its first unit, the number of its units
 };
 
-/// A line of a table: units whose pass has the same graph, and the numbers of its queries, by type.
+/// A row of a table: the units of a network whose pass has the same graph.
 struct GraphRow {
-  std::string unit;
+  std::string unit;  ///< name of the first unit
   Spec spec;
   Pass pass;
-  std::vector<std::size_t> queries{};
-  int units = 1;
+  std::vector<std::size_t> queries{};  ///< index of the query for each type
+  int units = 1;                       ///< number of units
 };
 
-/// A network at one batch and layout.
+/// The table of a network at one batch and layout.
 struct GraphTable {
   std::string title;
   std::vector<GraphRow> rows{};
@@ -39,20 +39,20 @@ struct Questions {
   std::vector<GraphTable> tables{};
 };
 
-/// "conv(64, 7x7) + relu"
+/// The ops of a unit: "conv(64, 7x7) + relu".
 std::string ops_text(const Spec&);
 
-/// "backward_data+fused" with the mask of the ReLU before the unit.
+/// The name of a pass: "backward_data", or "backward_data+fused" if it applies the mask of the ReLU before the unit.
 std::string pass_text(const Spec&, Pass);
 
 /// The graphs of all networks, batches and layouts of the options, in this order, in all their types.
 Questions questions_of(const EnginesOptions&);
 
-/// The answers of one version: with TF32, and about f32 without. Each has in "cudnn" its version and directory and
-/// whether there is a driver's library, the number of "plans" and of those that were "loaded", and "engines": for each
-/// query in order the list of its engines. Without TF32, engines that use tensor cores all the same are left out. An
-/// engine has its number, list ("a" or "fallback"), notes, knobs, workspace_bytes and, if it was to be built, its plan
-/// or why it is refused.
+/// The answers of one version of cuDNN: [0] with TF32 allowed; [1] without, only about f32, and without engines that
+/// use tensor cores all the same. An answer has "cudnn" (version, directory, whether the driver's library is there),
+/// the number of "plans", the number of them that were "loaded" from the folder, and "engines", a list for each query
+/// in order. An engine has its number, list ("a" or "fallback"), notes, knobs, workspace_bytes and, if it was to be
+/// built, "plan" or the reason "refused".
 using Answers = std::array<Json, 2>;
 
 /// Asks the cuDNN of a directory in two processes at once, made by fork: call it before there are threads. Throws

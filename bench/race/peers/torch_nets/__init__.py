@@ -1,6 +1,6 @@
-"""The networks of the zoo in PyTorch: torchvision's, and the others from their published definitions."""
-# A module's name in `named_modules()` is the node's name in the zoo, so a state_dict saved here loads there. A race on
-# the processor compares a network's output with ours.
+"""The networks of the zoo in PyTorch: from torchvision or, if it lacks a network, by the published definition."""
+# A module's name in `named_modules()` is the node's name in the zoo, so Lamina can load a state_dict saved here.
+# A race on the processor compares a network's output with ours.
 
 import networks
 import torch
@@ -8,7 +8,8 @@ from torch import nn
 
 from torch_nets import images, inception, resnet, straight
 
-# Dropout is as the published tables timed it; whole blocks are never dropped, and an auxiliary classifier is left out.
+# {network: (its name in torchvision, settings)}. The settings turn off parts that Lamina's networks do not have:
+# dropout in some networks, stochastic depth, auxiliary classifiers.
 TORCHVISION = {
     "vgg_a": ("vgg11", {"dropout": 0.0}), "alexnet_owt": ("alexnet", {"dropout": 0.0}),
     "googlenet_tv": ("googlenet", {"aux_logits": False, "init_weights": False}),
@@ -19,29 +20,29 @@ TORCHVISION = {
 
 
 def build(name, softmax=None):
-    """A network by name, or torchvision's of an ONNX file's name. `softmax` None: as the published tables timed it."""
+    """A network by name, or torchvision's of an ONNX file's name. `softmax` None: as in its protocol."""
     softmax = networks.protocol_of(name).softmax if softmax is None else softmax
     file = networks.name_of(name) if name.endswith(".onnx") else ""
     if file or name in TORCHVISION:
-        from torchvision import models  # which trainings need not have
+        from torchvision import models  # imported here, because trainings do not need torchvision
         theirs, settings = TORCHVISION.get(name, (file, {}))
         if theirs not in models.list_models():
             raise ValueError(f"torchvision has no network {theirs}: PyTorch races only files that are named after one of "
                              "its networks, such as mnasnet1_0.onnx; onnxruntime and openvino race any, in inference")
         net = models.get_model(theirs, **settings)
         if name.startswith(("vgg", "alexnet")):
-            net.avgpool = nn.Identity()  # of maps of the size that it would make
+            net.avgpool = nn.Identity()  # the maps already have the size that this pooling would make
     else:
         net = getattr(next(module for module in (straight, inception, resnet, images) if hasattr(module, name)), name)()
-    if softmax:  # VGG alone of torchvision's; its forward calls what it knows
+    if softmax:  # of torchvision's networks, only VGG: its forward calls only modules that it knows
         (net.classifier if name in TORCHVISION else net).add_module("prob", nn.Softmax(1))
     return net
 
 
 def load(net, weights):
-    """Loads Lamina's weights and statistics, arrays by name; it is an error if names or numbers of elements differ."""
-    # Where Lamina has a 1x1 convolution, PyTorch may have a Linear. A layer scale of PyTorch has no shift, and has the
-    # name of its block.
+    """Loads Lamina's weights and statistics, {name: array}. Raises an error if names or numbers of elements differ."""
+    # A 1x1 convolution of Lamina may be a Linear in PyTorch. A layer scale in PyTorch has no shift, and has the name of
+    # its block.
     own = net.state_dict()
     state = type(own)((name, values) for name, values in own.items() if name.endswith("num_batches_tracked"))
     state._metadata = own._metadata  # MNASNet reads its version there
@@ -55,8 +56,8 @@ def load(net, weights):
 
 def randomise(net, seed):
     """Draws all parameters and statistics of a network."""
-    # Weights have the variance 2 / fan-in, biases are small, scales of norms near 1, layer scales below 1, and
-    # statistics anywhere sane.
+    # Weights have the variance 2 / fan-in. Biases are small, scales of norms are near 1, and layer scales are below 1.
+    # Statistics have realistic values.
     g = torch.Generator().manual_seed(seed)
     for module in net.modules():
         if hasattr(module, "layer_scale"):

@@ -1,4 +1,4 @@
-"""Networks whose values are images: U-Net and the two of DCGAN."""
+"""Networks that work on images at several sizes: U-Net, and generator and discriminator of DCGAN."""
 
 import torch
 from torch import nn
@@ -14,7 +14,7 @@ def double_conv(c, k):
 
 
 class Beside(nn.Module):
-    """The copy and x, joined. x gets zeros for the row and column that a pool left out."""
+    """Concatenates the copy and x. x is padded by zeros for a row or a column that a pooling has dropped."""
 
     def forward(self, copy, x):
         (rows, columns), (h, w) = copy.shape[2:], x.shape[2:]
@@ -32,7 +32,7 @@ class Up(nn.Module):
 
 
 class Unet(nn.Module):
-    """milesial/Pytorch-UNet, unet/unet_model.py, bilinear=False, two classes."""
+    """U-Net of milesial/Pytorch-UNet, unet/unet_model.py, bilinear=False, two classes."""
 
     def __init__(self):
         super().__init__()
@@ -57,7 +57,7 @@ unet = Unet
 
 
 def dcgan_generator():
-    """pytorch/examples, dcgan/main.py, as soumith/dcgan.torch: 100 numbers of noise to an image."""
+    """The generator of pytorch/examples, dcgan/main.py (from soumith/dcgan.torch): 100 random numbers to an image."""
     layers = [nn.ConvTranspose2d(100, 512, 4, 1, 0, bias=False), nn.BatchNorm2d(512), relu()]
     for k in (256, 128, 64):
         layers += [nn.ConvTranspose2d(2 * k, k, 4, 2, 1, bias=False), nn.BatchNorm2d(k), relu()]
@@ -65,7 +65,7 @@ def dcgan_generator():
 
 
 def dcgan_discriminator():
-    """The discriminator of the same files, without the final sigmoid."""
+    """The discriminator of pytorch/examples, dcgan/main.py, without the final sigmoid."""
     layers = [nn.Conv2d(3, 64, 4, 2, 1, bias=False), nn.LeakyReLU(0.2, inplace=True)]
     for k in (128, 256, 512):
         layers += [nn.Conv2d(k // 2, k, 4, 2, 1, bias=False), nn.BatchNorm2d(k), nn.LeakyReLU(0.2, inplace=True)]

@@ -1,4 +1,4 @@
-"""Going Deeper with Convolutions, Szegedy et al. 2014, in two published forms."""
+"""The network of Going Deeper with Convolutions, Szegedy et al. 2014, in two published forms."""
 
 from torch import nn
 
@@ -6,7 +6,7 @@ from torch_nets.layers import Chain, Concat, Narrow, head, relu
 
 
 class Inception(nn.Module):
-    """1x1 | 1x1, 3x3 | 1x1, 5x5 | 3x3 max pooling, 1x1, joined."""
+    """Four branches, concatenated: 1x1; 1x1, 3x3; 1x1, 5x5; 3x3 max pooling, 1x1."""
 
     def __init__(self, c, row):
         super().__init__()
@@ -34,7 +34,7 @@ PAPER = {
 
 
 def blocks(table, pools):
-    """The nine blocks with the two poolings between them."""
+    """The nine blocks, with two poolings between some of them. pools: {name of the next block: pooling}."""
     layers, c = [], 192
     for name, row in table.items():
         if name in pools:
@@ -45,7 +45,7 @@ def blocks(table, pools):
 
 
 def inception_v1():
-    """soumith/inception.torch: LRN, 204 and 48 where the paper has 208 and 32, third pooling unpadded, 1008 outputs."""
+    """soumith/inception.torch. Differs from the paper: 204 and 48 in place of 208 and 32 channels, 1008 outputs."""
     table = PAPER | {"4a": (192, 96, 204, 16, 48, 64), "5a": (256, 160, 320, 48, 128, 128)}
 
     def norm():
@@ -59,7 +59,7 @@ def inception_v1():
 
 
 def googlenet_cb():
-    """convnet-benchmarks: the paper's table, no LRN, all four poolings padded by 1, a ReLU after the classifier."""
+    """convnet-benchmarks. The paper's table, no LRN, all four poolings padded by 1, a ReLU after the classifier."""
     def pool():
         return nn.MaxPool2d(3, 2, 1)
     return Chain(

@@ -12,7 +12,7 @@ class Concat(nn.Module):
 
 
 class Narrow(nn.Module):
-    """Columns 1 to 1000: the Inception of the tables has 1008 outputs and uses these."""
+    """Columns 1 to 1000: inception_v1 has 1008 outputs and uses only these."""
 
     def forward(self, x):
         return x.narrow(1, 1, 1000)
@@ -30,5 +30,5 @@ def relu():
 
 
 def head(features, classes):
-    """Mean over the map, and fully connected."""
+    """Global average pooling and a fully connected layer."""
     return [("avgpool", nn.AdaptiveAvgPool2d(1)), ("flatten", nn.Flatten()), ("fc", nn.Linear(features, classes))]

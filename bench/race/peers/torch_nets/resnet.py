@@ -10,7 +10,7 @@ def conv(c, k, window, stride=1):
 
 
 class PreactBlock(nn.Module):
-    """Full pre-activation bottleneck. `bare`: no leading norm; `projects`: the shortcut convolves what conv1 reads."""
+    """Full pre-activation bottleneck. `bare`: no leading norm. `projects`: the shortcut convolves conv1's input."""
 
     def __init__(self, c, width, stride, bare, projects):
         super().__init__()
@@ -28,12 +28,12 @@ class PreactBlock(nn.Module):
         y = x if self.bare else self.relu(self.bn1(x))
         shortcut = self.downsample(y) if self.projects else x
         y = self.conv3(self.relu(self.bn3(self.conv2(self.relu(self.bn2(self.conv1(y)))))))
-        y += shortcut  # no gradient needs what was there
+        y += shortcut  # in place: no gradient needs the old values of y
         return y
 
 
 class Resnet200(Chain):
-    """fb.resnet.torch, models/preresnet.lua: blocks 3, 24, 36, 3; shortcuts without batch norm; one norm at the end."""
+    """fb.resnet.torch, models/preresnet.lua. Blocks 3, 24, 36, 3; shortcuts without batch norm; one norm at the end."""
 
     def __init__(self):
         layers, c = [("conv1", nn.Conv2d(3, 64, 7, 2, 3, bias=False)), ("bn1", nn.BatchNorm2d(64)), ("relu", relu()),
@@ -51,7 +51,7 @@ class Resnet200(Chain):
         for name, module in self.named_children():
             x = module(x)
             if name == "bn_last":
-                x = self.relu(x)  # the ReLU of the stem, a second time
+                x = self.relu(x)  # the ReLU module of the stem is used a second time
         return x
 
 
@@ -69,11 +69,11 @@ class DarkBlock(nn.Module):
         self.conv1, self.conv2 = unit(c, c // 2, 1), unit(c // 2, c, 3)
 
     def forward(self, x):
-        return self.conv2(self.conv1(x)) + x  # not over the ReLU's values, which its gradient needs
+        return self.conv2(self.conv1(x)) + x  # not in place: the gradient of the leaky ReLU needs its output
 
 
 def darknet53():
-    """pjreddie/darknet, cfg/darknet53.cfg, in timm's names."""
+    """pjreddie/darknet, cfg/darknet53.cfg, with the module names of timm."""
     stages = []
     for i, count in enumerate((1, 2, 8, 8, 4)):
         c = 64 << i

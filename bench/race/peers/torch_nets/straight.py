@@ -1,4 +1,4 @@
-"""Networks without joins: AlexNet, OverFeat and the Keras examples."""
+"""Networks without branches: AlexNet, OverFeat and the Keras examples."""
 
 from torch import nn
 

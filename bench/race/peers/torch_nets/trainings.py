@@ -1,4 +1,4 @@
-"""The six workloads of lamina/workloads.h in PyTorch: functions of parameters of any type, by their names in Lamina."""
+"""The six workloads of lamina/workloads.h in PyTorch: functions of parameters, which have Lamina's names."""
 
 import functools
 import math
@@ -10,7 +10,7 @@ CLIP = 1e-7  # limit of probabilities in losses, as in Keras
 
 
 def parameters(arrays, dtype, device="cpu"):
-    """A file's arrays as tensors to train. Biases are vectors; weights are matrices, except those of convolutions."""
+    """A file's arrays as tensors to train. Biases become vectors. Weights become matrices, except of convolutions."""
     def shaped(key, value):
         if "bias" in key:
             return value.flatten()
@@ -30,7 +30,7 @@ def sigmoid_loss(logits, labels):
 
 
 def lstm_last(x, p, *names):
-    """Last states of one LSTM, or of one in each direction."""
+    """The last states of an LSTM, or of two LSTMs in both directions. `names`: one name, or two."""
     # x is batch, steps, features; gates are in the order i, f, g, o. PyTorch adds a second bias, which is zero.
     params = []
     for name in names:
@@ -87,12 +87,12 @@ NAMES = IMAGES + REVIEWS + TEXT
 
 
 def inputs(name, x, dtype):
-    """Samples as a workload takes them: images in the type, ids as whole numbers {batch, steps}."""
+    """Samples in the form that a workload takes: images in the type, ids as whole numbers of shape {batch, steps}."""
     x = torch.tensor(x)
     return x.to(dtype) if name in IMAGES else x.flatten(1).long()
 
 
 def loss(name, x, labels, p, train=True):
-    """The mean loss of a batch; `train`: with dropout."""
+    """The mean loss of a batch. `train`: whether dropout is on."""
     dropout = functools.partial(F.dropout, training=train)
     return (sigmoid_loss if name in REVIEWS else softmax_loss)(globals()[name](x, p, dropout), labels)
