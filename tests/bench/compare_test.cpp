@@ -46,9 +46,7 @@ void refuse(const Folder& folder, const json& good, const std::string& before, c
 
 }  // namespace
 
-TEST_CASE(
-    "files without a common row, of another machine, of a newer format, damaged or foreign are refused with their "
-    "names") {
+TEST_CASE("files of another machine, newer format or foreign program, damaged or without a common row are refused") {
   const Folder folder;
   const json row = {{"name", "net/a"},  {"run_type", "iteration"}, {"repetition_index", 0},
                     {"real_time", 1.0}, {"time_unit", "ms"},       {"key", {{"what", "net"}}}};

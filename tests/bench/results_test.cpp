@@ -63,8 +63,7 @@ TEST_CASE("a file of results is replaced, and no other file remains in its folde
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
-TEST_CASE(
-    "a ledger's file has every sample of every call in running order, and the table and the trace have the same sums") {
+TEST_CASE("a ledger's file has every sample of every call in running order, and table and trace have the same sums") {
   const Folder folder;
   const std::string out = folder.file("ledger.json"), trace = folder.file("trace.json");
   const std::string said = said_by(std::string("ledger cifar10_cnn,mnist_mlp --passes=3 --unfused --format=csv") +

@@ -46,9 +46,7 @@ TEST_CASE("the distinct layers of a network stand for all of its layers") {
   }
 }
 
-TEST_CASE(
-    "a pass counts two operations per multiply-add and the other operations, and leaves out an unneeded image "
-    "gradient") {
+TEST_CASE("a pass's operations are two per multiply-add and all others, without an unwanted image gradient") {
   Session session;
   const Graph graph = session.plans.graph({"vgg16", "eigen", DType::f32, Layout::nchw, 1});
   const double products = 2.0 * 15'470'264'320;
@@ -167,9 +165,7 @@ TEST_CASE("the peak is the measured rate of the backend's arithmetic units, or e
   CHECK(session.peaks.of("unrated", DType::u64).flops_per_second == 0);
 }
 
-TEST_CASE(
-    "a processor's peak is the median of several measurements, and a pass's peak is measured before and after the "
-    "pass") {
+TEST_CASE("a processor's peak is a median of measurements, and a pass's peak is measured before and after the pass") {
   Session session;
   session.backends.put("rising", rising());
   const Peak& peak = session.peaks.of("rising", DType::f32);

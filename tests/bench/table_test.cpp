@@ -50,8 +50,7 @@ TEST_CASE("special characters in cells are escaped in CSV, and columns are align
   REQUIRE(table.text() == "name   n\na,b    1\nc\"d   23\n");
 }
 
-TEST_CASE(
-    "tables of several networks are separate as text, and one table as CSV, whose first columns name the network") {
+TEST_CASE("as text each network has its own table, and as CSV one table names the network in its first columns") {
   TextTables text(Format::text, {"of"}, {"n"}), csv(Format::csv, {"of"}, {"n"});
   for (TextTables* tables : {&text, &csv}) tables->add({"a"}, {"1"});
   CHECK(text.take("a:", "end\n") == "a:\n\nn\n1\nend\n");

@@ -9,8 +9,7 @@
 
 using namespace lamina::test;
 
-TEST_CASE(
-    "cudnn: making the backend opens no library, and the backend is available if the device and the library are") {
+TEST_CASE("cudnn: making the backend opens no library, and the backend needs a device and a library") {
   FakeBackend on;
   CHECK(on.fake.count == 0);
   CHECK(on.backend.name() == "cudnn");
@@ -49,8 +48,7 @@ TEST_CASE("cudnn: an update is our own kernel, in the plan's type, and makes no 
   CHECK(on.fake.count == 0);
 }
 
-TEST_CASE(
-    "cudnn: an unsupported type, mixture of types, layout, fused unit or name is refused, and the error names it") {
+TEST_CASE("cudnn: an unsupported type, mixture of types, layout, fused unit or name is refused with an error") {
   FakeBackend on;
   const auto refuses = [&](Spec spec, const std::string& word, const Choice& choice = {}) {
     INFO(word);

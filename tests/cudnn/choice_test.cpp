@@ -188,8 +188,7 @@ TEST_CASE("cudnn: with tf32 requested, the proposal's math is taken, but never m
   CHECK_THROWS_WITH(forward_of(old, {.math = Math::tf32}), ContainsSubstring("7.6.5 has no tf32"));
 }
 
-TEST_CASE(
-    "cudnn: environment variables that override the math are reported, and refused if they contradict the request") {
+TEST_CASE("cudnn: environment variables that override the math are reported, and refused if the math is wrong then") {
   const Variable override("NVIDIA_TF32_OVERRIDE", "1"), emulation("CUBLAS_EMULATE_DOUBLE_PRECISION", "1");
   FakeBackend on;
   CHECK_THAT(on.backend.describe(),

@@ -42,8 +42,7 @@ constexpr double most_seconds = 60;
 
 }  // namespace
 
-TEST_CASE(
-    "listing the engines of all convolutions of ten networks takes seconds, and strict engines use no tensor cores") {
+TEST_CASE("listing all convolutions' engines of ten networks takes seconds, and strict ones use no tensor cores") {
   const Folder folder;
   const std::string out = folder.file("engines.json");
   double least = std::numeric_limits<double>::infinity();
@@ -120,8 +119,7 @@ TEST_CASE("one layer can be given by its name or by its fields, and every row na
           "--batch applies to networks only");
 }
 
-TEST_CASE(
-    "an unknown --device is refused with the known names, and a file without all properties with a complete example") {
+TEST_CASE("an unknown --device is refused with the known names, and an incomplete file with a complete one") {
   said_by_engines("mnist_cnn ", 2, "--device");
   said_by_engines("mnist_cnn --device=h2000", 2,
                   "no device \"h2000\", and no such file: valid names: a100, h100, h200");

@@ -35,8 +35,7 @@ Graph residual() {
 
 }  // namespace
 
-TEST_CASE(
-    "cudnn: prepare folds a batch norm into a convolution's filter and bias, even if the convolution has no bias") {
+TEST_CASE("cudnn: prepare folds a batch norm into filter and bias, even if the convolution has no bias") {
   for (const bool bias : {true, false})
     for (const DType dtype : {DType::f32, DType::f64}) {
       FakeBackend on;
@@ -139,8 +138,7 @@ TEST_CASE("cudnn: a batch norm is folded only in inference, and ReLU and Add are
   CHECK_THROWS_AS(on.backend.lower(twice, {}), Unsupported);
 }
 
-TEST_CASE(
-    "cudnn: an inference plan folds when it is made and when parameters change, and its memory counts folded filters") {
+TEST_CASE("cudnn: an inference plan folds when it is made and when parameters change, and counts folded filters") {
   FakeBackend on;
   const Options options{.mode = Mode::inference};
   const Graph graph = residual();

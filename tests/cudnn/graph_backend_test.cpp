@@ -140,8 +140,7 @@ TEST_CASE("cudnn-graph: a norm's gradient for its addend, if added to old conten
   CHECK(on.backend.lower(spec_of(on, alone, {.dtype = DType::f32, .layout = Layout::nhwc}), {}).scratch_bytes == 0);
 }
 
-TEST_CASE(
-    "cudnn-graph: a plan whose products mask the gradients of other units has the gradients of a plan that does not") {
+TEST_CASE("cudnn-graph: a plan whose products mask the gradients of other units has the same gradients as without") {
   Graph graph("chain");
   Value x = relu(conv(graph.input({2, 3, 6, 6}), "a", {.channels = 4, .kernel = 3, .pad = 1}));
   x = relu(conv(x, "b", {.channels = 4, .kernel = 3, .pad = 1}));
@@ -163,8 +162,7 @@ TEST_CASE(
   CHECK(std::ranges::any_of(masked, [](float each) { return each != 0; }));
 }
 
-TEST_CASE(
-    "cudnn-graph: each engine is an algorithm, and the first one that math, determinism and workspace allow is taken") {
+TEST_CASE("cudnn-graph: engines are algorithms, and the first that math, determinism and workspace allow is taken") {
   GraphBackend on;
   const Spec spec = spec_of(on, convolution);
   CHECK(on.backend.algorithms(spec, Pass::forward).at(0) == "engine:31");
@@ -301,8 +299,7 @@ TEST_CASE(
   CHECK(taken(old, spec_of(old, convolution)).at(0) == "engine:31");
 }
 
-TEST_CASE(
-    "cudnn-graph: plans are kept for the device's properties, and a damaged plan is reported once and made anew") {
+TEST_CASE("cudnn-graph: plans are kept for each device, and a damaged plan is reported once and made anew") {
   const Folder folder;
   const std::string plans = folder / "plans";
   const auto lower = [&](std::string* reason = nullptr) {
@@ -326,8 +323,7 @@ TEST_CASE(
   CHECK_THROWS_MATCHES(UnitEngines("", folder / "file"), FileError, Says("not a folder for plans"));
 }
 
-TEST_CASE(
-    "cudnn-graph: each plan of a folder is run by itself, and a plan that cuDNN refuses has a line with the reason") {
+TEST_CASE("cudnn-graph: each plan of a folder runs by itself, and the line of a refused plan has the reason") {
   const Folder folder;
   const std::string plans = folder / "plans";
   GraphBackend on(plans);

@@ -229,8 +229,7 @@ TEST_CASE("a unit without a graph is Unsupported, and a pass without a graph is 
   CHECK_THROWS_MATCHES(cudnn_graph(pool, Pass::backward_data), Unsupported, Says("cannot add"));
 }
 
-TEST_CASE(
-    "each call that fails while a plan is made ends in an error that names the call, and no descriptor is leaked") {
+TEST_CASE("each failing call in making a plan ends in an error that names the call, and no descriptor is leaked") {
   const Spec spec = last_unit(conv_add_relu, {.mode = Mode::inference});
   int calls = 0;
   for (int call = 0; call <= calls; ++call) {
@@ -252,8 +251,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "an engine that does not exist, a knob out of range and a plan that does not finalize have errors that say so") {
+TEST_CASE("an unknown engine, a knob out of range and a plan that does not finalize have errors that say so") {
   const Api api = test::fake_graph_api();
   const Target device(api, "{}");
   const PartRef graph = operation_graph_of(last_unit(conv_add_relu, {.mode = Mode::inference}), Pass::forward);
@@ -299,8 +297,7 @@ TEST_CASE("a plan is made once and then loaded from its folder, for the same gra
   CHECK(build(spec, other));
 }
 
-TEST_CASE(
-    "a plan's file that is cut at any byte, changed or of another key is replaced, and the complaint names the file") {
+TEST_CASE("a plan's file that is cut, changed or of another key is replaced, and the complaint names the file") {
   const Folder folder;
   const KeptPlans kept(folder / "plans");
   const std::string key = "cuDNN 9.19.0\ngraph\nengine 30", plan = "{\"plan\":\n1}";
@@ -332,8 +329,7 @@ TEST_CASE(
   CHECK(complaint.empty());
 }
 
-TEST_CASE(
-    "a folder of plans that cannot be written gives a complaint, and a file in place of the folder is a FileError") {
+TEST_CASE("a read-only folder of plans gives a complaint, and a file in place of the folder is a FileError") {
   const Folder folder;
   test::write(folder / "file", "x");
   CHECK_THROWS_MATCHES(KeptPlans(folder / "file"), FileError, Says("not a folder for plans"));

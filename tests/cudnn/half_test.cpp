@@ -82,9 +82,7 @@ TEST_CASE("cudnn: the fake refuses types that the manual does not list") {
 
 #if defined(LAMINA_CUDA_ON_HOST)  // numbers are converted and biases added by the kernels for the host
 
-TEST_CASE(
-    "cudnn: a half-precision convolution reads a half-precision copy of its filter, and adds its gradients to f32 "
-    "gradients") {
+TEST_CASE("cudnn: a half-precision convolution reads a half copy of its filter, and adds to f32 gradients") {
   for (const DType dtype : both_halves) {
     FakeBackend on;
     const Conditions conditions = in(dtype, Layout::nchw, true);
@@ -134,8 +132,7 @@ TEST_CASE("cudnn: a ReLU after a half-precision convolution is computed with the
   CHECK_THAT(unit.run(Pass::backward_data).at(0), ContainsSubstring("scratch"));
 }
 
-TEST_CASE(
-    "cudnn: a half-precision convolution takes the math of the library's answer, and without an answer tensor cores") {
+TEST_CASE("cudnn: a half-precision convolution takes the math of the library's answer, or else tensor cores") {
   FakeBackend on;
   const Case c = {"", Conv{.channels = 2, .kernel = 1}, {{1, 8, 2, 2}}};
   for (const int math : {cudnn::math_type::tensor_op, cudnn::math_type::standard, cudnn::math_type::fma}) {

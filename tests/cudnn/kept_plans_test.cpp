@@ -78,8 +78,7 @@ TEST_CASE("a process that is killed at any byte of its writing leaves the old pl
   CHECK(std::distance(begin(files), end(files)) == 1);  // the files of the killed processes are gone
 }
 
-TEST_CASE(
-    "two processes that write plans of one key at once leave a complete plan, and each finds only complete plans") {
+TEST_CASE("two processes that write the same plan at once leave a complete plan, and find only complete plans") {
   const Folder folder;
   const KeptPlans kept(folder / "plans");
   const auto work = [&](const std::string& mine) {

@@ -140,8 +140,7 @@ TEST_CASE("cudnn loader: a directory that cannot be listed is an error that name
   CHECK_THAT(said, ContainsSubstring("cannot list") && ContainsSubstring(scratch.path().string()));
 }
 
-TEST_CASE(
-    "cudnn loader: after a call that opens a part from another directory, the library is refused with both names") {
+TEST_CASE("cudnn loader: a library that opens a part from another directory is refused, and both are named") {
   const Spec spec = test::spec_of(test::FakeBackend(), plain);
   const auto said = [&](const std::string& name, auto act) {
     const Library mixed(folder(name));

@@ -98,8 +98,7 @@ TEST_CASE("cudnn: the gate n of a GRU has biases of x and h, and the other gates
   for (std::size_t gate = 0; gate < 6; ++gate) CHECK(weight(unit, places[gate], 0) == (gate < 4 ? bias[3 * gate] : 0));
 }
 
-TEST_CASE(
-    "cudnn: an LSTM's backward pass preserves the reserve, computes data before weights, and adds if that is wanted") {
+TEST_CASE("cudnn: an LSTM's backward pass preserves the reserve, computes data before weights, and adds if wanted") {
   FakeBackend on;
   on.fake.rnn_place_step = 3 * 3 * sizeof(float);
   on.fake.rnn_reserve_bytes = 770;  // no multiple of the size of a float

@@ -165,9 +165,7 @@ TEST_CASE("cudnn: an algorithm that runs out of memory in lowering takes no part
   CHECK_FALSE(refusal(on.seen.at(0), "direct").empty());
 }
 
-TEST_CASE(
-    "cudnn: a pass is not measured if its algorithm is named, if the pass is unwanted, or if it has only one "
-    "algorithm") {
+TEST_CASE("cudnn: a pass with a named algorithm, an unwanted pass and a pass with one algorithm are not measured") {
   MeasuringBackend on;
   const Choice named = {.algorithm = {"gemm", "", ""}, .measure = true};
   const Choice taken = measured(on, spec_of(on, measured_case, {.dtype = DType::f32, .wants = {false}}), named);

@@ -337,8 +337,7 @@ TEST_CASE("a layer that fails with any workspace is reported with the reason, an
                               ContainsSubstring(". Failed with any workspace: max_pooling2d_1"));
 }
 
-TEST_CASE(
-    "with CSV, standard error says that a network cannot be planned with its picks, and what other algorithms need") {
+TEST_CASE("with CSV, standard error says that a network's picks do not fit, and what other algorithms need") {
   const std::string arguments =
       "frontier cifar10_cnn --backend=eigen --batch=2 --width_divisor=8 --passes=1 --workspace_limit=0 --format=csv";
   CHECK_THAT(

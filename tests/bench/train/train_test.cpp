@@ -109,9 +109,7 @@ TEST_CASE("a stopped training says how to go on, and a complete training says th
   }
 }
 
-TEST_CASE(
-    "a line of progress has the epoch, its finished share, samples per second, and the time left for the epoch and in "
-    "all") {
+TEST_CASE("a line of progress has the epoch, its finished share, samples per second, and the times left") {
   CHECK(progress_line({.epoch = 2, .batch = 30, .batches = 60}, 4, 75, 150, 92580) ==
         "epoch 3/4  [##########          ]  50 %  1234 samples/s  15 s left; in all about 2 min 0 s, of which 45 s are "
         "left");

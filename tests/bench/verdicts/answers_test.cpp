@@ -37,8 +37,7 @@ TEST_CASE("a sweep's answers match the table") {
   }
 }
 
-TEST_CASE(
-    "the answer about the largest batch says whether it was only predicted or ran, and whether the next batch ran") {
+TEST_CASE("the answer about the largest batch says whether it was predicted or ran, and whether the next one ran") {
   LargestRun run{
       .predicted = 40, .at_least = false, .ran = true, .next_refused = true, .not_run = {}, .limit = "1 GiB"};
   CHECK_THAT(largest_batch(run).text, ContainsSubstring("it ran, and 41 was out of memory"));

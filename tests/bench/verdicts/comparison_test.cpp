@@ -83,8 +83,7 @@ TEST_CASE("with too few processes for an interval, rows differ only if the close
   CHECK(judged(2.5, wanted).failed().size() == 1);
 }
 
-TEST_CASE(
-    "95 of 100 comparisons find a slowdown of 2 % in one network, with the number of processes that compare asks for") {
+TEST_CASE("with the processes that compare asks for, 95 of 100 comparisons find a slowdown of 2 % in one network") {
   const bool stalls = GENERATE(false, true);
   CAPTURE(stalls);
   Machine machine(212, stalls);
@@ -115,8 +114,7 @@ TEST_CASE(
   CHECK(counts[50] <= 300);
 }
 
-TEST_CASE(
-    "a row that is slower by more than the smallest change to find is called equal in at most 5 of 100 comparisons") {
+TEST_CASE("at most 5 of 100 comparisons call a row equal that is slower by more than the smallest change to find") {
   const std::size_t count = GENERATE(8, 30);
   CAPTURE(count);
   Machine machine(218);
