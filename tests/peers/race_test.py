@@ -176,7 +176,7 @@ class OnAGpu(Fakes):
         self.assertEqual({(one["variant"], one["peak_MiB"]) for one in result["memory"]},
                          {("cuda", 5.0), ("cudnn+graph", 5.0), ("torch+benchmark", 10.0), ("cudnn:tf32", 5.0),
                           ("torch:tf32+benchmark@nhwc", 10.0)})
-        self.assertEqual([command for _, command, *_ in self.asked()].count("check"), 2)  # the numbers of each peer are checked once
+        self.assertEqual([command for _, command, *_ in self.asked()].count("check"), 2)  # one check of each peer
 
     def test_a_rehearsal_has_the_workers_of_a_gpu_on_the_processor(self):
         self.race("--device", "rehearsal", "--ours", "cuda-host", "--peers", "torch:tf32,torch+compiled")
@@ -260,7 +260,7 @@ class Ends(Fakes):
     HANGS = {"torch": {"fault": "hang:open", "only": "vgg19"}}
 
     def stopped(self, number, *words, group=False, again=(), ready="hanging", environment=()):
-        """Sends a signal to a race whose worker hangs, then the signals `again`. Returns the race's output and status."""
+        """Sends a signal to a race whose worker hangs, then the signals `again`. Returns its output and status."""
         child = self.begin(self.command("--peers", "torch", "--memory", "no", *words), stdout=subprocess.DEVNULL,
                            env=self.tell(self.HANGS) | dict(environment))
         latest = time.monotonic() + 60

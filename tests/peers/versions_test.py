@@ -129,7 +129,7 @@ class Versions(fakes.Folder):
             self.assertIn(lacks, said)
 
     def stopped(self, body, interrupts):
-        """The rows that remain after interrupts in the second program. A terminal interrupts the whole process group."""
+        """The rows that remain after interrupts in the second program. A terminal interrupts the whole group."""
         programs = self.shell("quick", self.leaves(row(NET, 1))) + "," + self.shell("other", body)
         child = self.start("--programs", programs, "--backend=eigen", "--batch=2", "--passes=100000",
                            "--benchmark_filter=net/mnist_cnn/inference")

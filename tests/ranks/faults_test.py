@@ -37,7 +37,7 @@ def start(ranks, arguments, said):
 
 
 def run(arguments, ranks=2, at_pids=lambda pids: None):
-    """Runs ranks that must fail. Returns their output, and the seconds from the last rank's start to the last one's end."""
+    """Runs ranks that must fail. Returns the output, and the seconds from the last start to the last end."""
     with tempfile.NamedTemporaryFile() as said:
         path = pathlib.Path(said.name)
         process = start(ranks, arguments, said)

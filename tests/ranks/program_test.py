@@ -104,7 +104,7 @@ def refusals():
         wants(re.search(pattern, errors) and not said, words, said, errors)
         spoken = re.findall("lamina_bench: (?!interrupted)", errors)  # mpirun may end a slow rank with a signal
         wants(len(spoken) == 1, "more than one rank speaks", errors)
-    _, errors = run(2, *NET, "--batch=4", "--memory_limit=4KiB", status=1)  # no row fits into the limit; the other ranks must not wait
+    _, errors = run(2, *NET, "--batch=4", "--memory_limit=4KiB", status=1)  # no row fits; no rank may wait
     wants(re.search(r"rank \d of 2: .*bytes", errors), errors)
 
 

@@ -130,7 +130,7 @@ class Page(made.Case):
         raced = made.points(its.sections["comparisons"])[1:]
         self.assertGreater(sum("eigen against torch" in one["pair"] for one in raced), 100)
         gone = {one["pair"].split(", ")[0] for one in raced if not one["run"]}
-        self.assertLessEqual(gone, {"eigen against ncnn", "eigen against keras"})  # bench/race no longer has these peers
+        self.assertLessEqual(gone, {"eigen against ncnn", "eigen against keras"})  # bench/race has no such peers now
         self.assertLess(len(page.encode()), 4e6)
 
 
