@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""lamina_bench has the flags and files of Google Benchmark. Google Benchmark's script compare.py compares two programs or
-two files. This test does the same steps with lamina_bench. usage: google_test.py LAMINA_BENCH"""
+"""lamina_bench has the flags and files of Google Benchmark. Google Benchmark's script compare.py compares two programs
+or two files. This test does the same steps with lamina_bench. usage: google_test.py LAMINA_BENCH"""
 
 import copy
 import json

@@ -91,7 +91,7 @@ class Converter(unittest.TestCase):
         for ids in test_lists:
             own = [i for i in ids if i < 8]
             self.assertEqual(ids, own + [numbers[p] for p in zip(own, own[1:]) if p in numbers])
-        self.assertTrue(any(len(ids) < 2 * len([i for i in ids if i < 8]) - 1 for ids in test_lists))  # unknown pairs of words
+        self.assertTrue(any(len(ids) < 2 * len([i for i in ids if i < 8]) - 1 for ids in test_lists))  # unknown pairs
 
     def test_another_file_than_keras_is_read_only_if_it_is_trusted_and_a_missing_one_is_named(self):
         done = self.run_script(self.npz)

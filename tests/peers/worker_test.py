@@ -91,7 +91,7 @@ class Workers(unittest.TestCase):
             worker.close_all(all_, at_once=True)
         self.assertEqual([its.child.returncode for its in all_], [-signal.SIGKILL] * 4)
         self.assertLessEqual(sum(timeout for timeout in waited if timeout), 4)
-        self.assertLess(max(timeout for timeout in waited[2:] if timeout is not None), 0.5)  # the first one has used the time
+        self.assertLess(max(timeout for timeout in waited[2:] if timeout is not None), 0.5)  # the first used the time
 
 
 class Disturbances(unittest.TestCase):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs every command of README and docs/ in a clone of the last commit, as a reader would: lines of `sh` blocks, and the
-first command of each row in README's table of questions. A command passes if its status is 0, or if it still runs
+"""Runs every command of README and docs/ in a clone of the last commit, as a reader would: lines of `sh` blocks, and
+the first command of each row in README's table of questions. A command passes if its status is 0, or if it still runs
 after some time and ends correctly when it is interrupted. usage: commands_test.py SOURCE"""
 
 import os

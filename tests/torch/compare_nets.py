@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares logits, gradients and statistics of whole networks with PyTorch, on the same weights, images and dy.
 
-The networks are those of a race: torchvision's, or our own modules. Weights, scaled by fan-in, and batch-norm statistics
-are random. `torch_dump` loads them strictly from a safetensors file. Dropout is off, and the softmax is left out.
+The networks are those of a race: torchvision's, or our own modules. Weights, scaled by fan-in, and batch-norm
+statistics are random. `torch_dump` loads them strictly from a safetensors file. Dropout is off, the softmax left out.
 
 Bounds are relative to the tensor's largest value. In both modes, logits may differ by 1e-4 in f32 and 1e-9 in f64, and
 so may running statistics after a training pass. In f64, gradients of parameters and of the image may differ by 1e-8. If
