@@ -1,6 +1,6 @@
 # Makes a table from ptxas's messages about two kernels. One kernel calls a function that spills registers, so
-# no_spills.cmake must refuse the table and name that kernel. usage: cmake -DCHECK=... -DTABLER=... -DSCRATCH=... -P
-# planted_spill.cmake
+# no_spills.cmake must refuse the table and name that kernel.
+# usage: cmake -DCHECK=... -DTABLER=... -DSCRATCH=... -P planted_spill.cmake
 cmake_minimum_required(VERSION 3.25)
 file(MAKE_DIRECTORY ${SCRATCH})
 file(WRITE ${SCRATCH}/planted.o.ptxas "ptxas info    : 0 bytes gmem

@@ -1,5 +1,5 @@
-# Checks the exported symbols of each instruction set's object, and the instructions in all other objects. usage: cmake
-# -DNM=... -DREADELF=... -DOBJDUMP=... -DJOINED=<objects> -P objects.cmake
+# Checks the exported symbols of each instruction set's object, and the instructions in all other objects.
+# usage: cmake -DNM=... -DREADELF=... -DOBJDUMP=... -DJOINED=<objects> -P objects.cmake
 #        cmake -DOBJDUMP=... -DPLAIN=<objects> -P objects.cmake
 cmake_minimum_required(VERSION 3.25)
 

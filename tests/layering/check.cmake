@@ -1,5 +1,5 @@
-# Reads every #include of the project, and fails if a folder includes a file that it may not include. usage: cmake
-# -DROOT=<project> -P check.cmake
+# Reads every #include of the project, and fails if a folder includes a file that it may not include.
+# usage: cmake -DROOT=<project> -P check.cmake
 #
 # docs/design.md, section 11, has the reasons. An include must be a file in the same folder, a path from the project's
 # root, or a public header as lamina/..., so that its folder is visible. A rule is a folder and the includes that it

@@ -44,7 +44,7 @@ struct Growth {
 
 Growth growth_of(const Graph& graph, Backend& backend, const Options& options) {
   const double predicted = static_cast<double>(predict_memory(graph, backend, options).total()) / mebibyte;
-  malloc_trim(0);  // gives freed memory back, as reused memory would not count as growth
+  malloc_trim(0);  // gives freed memory back, because reused memory would not count as growth
   REQUIRE(reset_peak());
   const std::int64_t before = resident_bytes("VmRSS").value();
   Plan plan(graph, backend, options);

@@ -1,10 +1,10 @@
 """A fake of the workers of a race and of its judge, which computes nothing. It plays the program whose name its file
 has: lamina_bench, onednn_worker, python or python3.
 
-The environment variable FAKE names a JSON file with "log", the file for its start and requests; "judge", the
-exit status of the judge; "convolutions" by network; and settings by worker, such as torch:tf32+compiled: "seconds" of a pass,
-"cpu" seconds, "difference", "rounding", "fault" (die:open, or error:pass:3 for the third pass), "only" (the network that has
-the fault). A worker that hangs says so on standard error, and answers after a minute."""
+The environment variable FAKE names a JSON file with "log", the file for its start and requests; "judge", the exit
+status of the judge; "convolutions" by network; and settings by worker, such as torch:tf32+compiled: "seconds" of a
+pass, "cpu" seconds, "difference", "rounding", "fault" (die:open, or error:pass:3 for the third pass), "only" (the
+network that has the fault). A worker that hangs says so on standard error, and answers after a minute."""
 
 import json
 import os

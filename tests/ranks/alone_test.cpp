@@ -24,7 +24,7 @@ TEST_CASE("with one rank, sums and broadcasts return the rank's own data") {
   CHECK(broadcast_text(*self, "text") == "text");
   CHECK_NOTHROW(check_same(*self, "seed 1"));
   self->barrier();
-  self->abort();  // does nothing, as there is no other rank
+  self->abort();  // does nothing, because there is no other rank
 }
 
 TEST_CASE("a process that a launcher started alone does not count as launched by MPI") {

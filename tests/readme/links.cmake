@@ -1,4 +1,5 @@
-# Checks that every relative link of the documentation leads to a file. usage: cmake -DROOT=<project> -P links.cmake
+# Checks that every relative link of the documentation leads to a file.
+# usage: cmake -DROOT=<project> -P links.cmake
 cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE pages ${ROOT}/docs/*.md)
 list(APPEND pages ${ROOT}/README.md)

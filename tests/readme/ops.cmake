@@ -1,5 +1,5 @@
-# Checks that the table of docs/ops/README.md has a row for every page of an op. usage: cmake -DROOT=<project> -P
-# ops.cmake
+# Checks that the table of docs/ops/README.md has a row for every page of an op.
+# usage: cmake -DROOT=<project> -P ops.cmake
 cmake_minimum_required(VERSION 3.25)
 file(READ ${ROOT}/docs/ops/README.md table)
 file(GLOB pages RELATIVE ${ROOT}/docs/ops ${ROOT}/docs/ops/*.md)

@@ -37,7 +37,7 @@ EXPORT int cuGetErrorString(int, const char** text) {
 }
 /// The body of all functions that cuDNN looks up but does not need. CMakeLists.txt lists their names.
 EXPORT int unsupported() { return stub_library; }
-// Parameters after the first ones are left out, as they are not needed here.
+// Parameters after the first ones are left out, because they are not needed here.
 EXPORT int cuLibraryLoadData(void** library) { return give(library); }
 EXPORT int cuLibraryUnload() { return ok; }
 EXPORT int cuLibraryGetKernel(void** kernel) { return give(kernel); }

@@ -55,8 +55,8 @@ void check_integers(const Case&, std::uint64_t key = 1);
 void check_all_integers(const std::vector<Case>&);
 
 /// Runs the case on the backend under test in every element type by every algorithm, and compares the results with
-/// every tensor of `want` that is not empty. The tolerance is 16 epsilon of the tensor's largest number, as examples
-/// have short sums. Nothing is added to old gradients. dy may be omitted if no gradient is wanted.
+/// every tensor of `want` that is not empty. The tolerance is 16 epsilon of the tensor's largest number, because
+/// examples have short sums. Nothing is added to old gradients. dy may be omitted if no gradient is wanted.
 void check_example(const Case&, const Feed&, const Result& want);
 
 /// Like run_unit(), for a case that the backend under test supports, with the algorithms that the backend picks.
