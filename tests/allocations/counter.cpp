@@ -1,5 +1,5 @@
-// malloc and related functions for the whole binary, passed on to the C library. Sanitizers bring their own malloc, so
-// this counter does not work with them.
+// Replaces malloc and related functions in the whole program: each counts the call and calls the C library's function.
+// Sanitizers bring their own malloc, so this counter does not work with them.
 
 #include "counter.h"
 
@@ -10,7 +10,7 @@ std::atomic<std::size_t> allocations{0};
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-inconsistent-declaration-parameter-name): the C library's names
 extern "C" {
 
-// The C library's functions, under the names that it exports for programs that replace the usual ones.
+// The C library exports its own functions under these names too, for programs that replace malloc.
 void* __libc_malloc(std::size_t bytes);
 void* __libc_calloc(std::size_t count, std::size_t bytes);
 void* __libc_realloc(void* data, std::size_t bytes);

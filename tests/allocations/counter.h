@@ -1,5 +1,5 @@
 #pragma once
-// The number of this program's memory requests, of any kind.
+// The number of this program's calls of malloc and related functions.
 
 #include <atomic>
 #include <cstddef>

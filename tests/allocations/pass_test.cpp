@@ -1,4 +1,4 @@
-// A pass allocates nothing: everything that it needs was planned.
+// A pass allocates no memory: the plan has already allocated all that the pass needs.
 
 #include <variant>
 
@@ -27,8 +27,8 @@ std::size_t in_a_pass(Plan& plan) {
   return allocations - before;
 }
 
-/// A graph that is wide enough for every algorithm: 3x3 with and without a ReLU, groups or a stride, 1x1, batch norm,
-/// fully connected.
+/// A graph with enough channels for every algorithm: 3x3 convolutions with and without a ReLU, groups or a stride, a
+/// 1x1 convolution, batch norm, fully connected.
 Graph wide_graph() {
   Graph graph("wide");
   Value x = graph.input({2, 32, 14, 14});
@@ -76,7 +76,7 @@ TEST_CASE("no pass and no update allocates, in training or inference, on one thr
   }
 }
 
-TEST_CASE("no pass and no update of a random graph allocates, and its memory is as predicted", "[random]") {
+TEST_CASE("no pass and no update of a random graph allocates, and its plan's memory is as predicted", "[random]") {
   std::set<std::size_t> ops;  // indices in the variant Op
   test::Dice dice(test::seed() ^ 0xA110C);
   for (int round = 0; round < 200; ++round) {
@@ -99,7 +99,7 @@ TEST_CASE("no pass and no update of a random graph allocates, and its memory is 
     if (options.mode == Mode::training)
       for (const Node& node : graph.nodes()) ops.insert(node.op.index());
   }
-  CHECK(ops.size() == std::variant_size_v<Op>);  // each op was in some training
+  CHECK(ops.size() == std::variant_size_v<Op>);  // every op occurred in a training
 }
 
 TEST_CASE("a training of each workload allocates in its first steps only, and its memory is as predicted") {
@@ -151,7 +151,7 @@ TEST_CASE("no algorithm allocates in a pass, with any instruction set of this ma
     }
 }
 
-TEST_CASE("a layer of an LSTM and a GRU, of numbers or of ids, allocates nothing in a pass") {
+TEST_CASE("an LSTM and a GRU on numbers or on ids allocate nothing in a pass") {
   for (const int vocabulary : {0, 11}) {
     Graph graph("bidirectional");
     const Value x = graph.input({6, vocabulary == 0 ? 5 : 1, 20, 1});

@@ -37,7 +37,7 @@ TEST_CASE("a step says what its algorithm guarantees") {
   CHECK(taken({.algorithm = {"exact", "", ""}}).max_error == 1e-7);
 }
 
-TEST_CASE("a step says why its algorithm is taken, where there are several") {
+TEST_CASE("a step says why its algorithm is taken, if there are several") {
   CHECK(taken({.algorithm = {"exact", "", ""}}).reason == "named");
   CHECK_THAT(taken({}).reason, ContainsSubstring("rule") && ContainsSubstring("large, exact"));
   CHECK_THAT(taken({.max_error = 1e-4}).reason, ContainsSubstring("limits") && ContainsSubstring("hasty guarantees"));

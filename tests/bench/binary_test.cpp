@@ -11,7 +11,7 @@ using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 using namespace lamina::test;
 
-TEST_CASE("devices prints a table with measured rates, and below the table what is missing") {
+TEST_CASE("the table of devices has measured rates, and lists below the table which backends are missing and why") {
   const std::string said = said_by("devices"), why = lamina::why_no_gpu();
   REQUIRE_THAT(said, ContainsSubstring("copy GB/s") && ContainsSubstring("\nprocessor"));
   REQUIRE_THAT(said, ContainsSubstring("\nUnits of processor: ") &&
@@ -45,7 +45,7 @@ TEST_CASE("every sample of a row is in the JSON, under its documented name, with
     REQUIRE(run["key"]["batch"] == 2);
     REQUIRE(run["name"].get<std::string>().starts_with("net/mnist_mlp/" + run["key"]["part"].get<std::string>() + "/"));
     REQUIRE(run["time_unit"] == "ms");
-    for (const char* field : {"launches", "throttled", "sm_mhz", "temperature_c", "power_w"})  // of GPUs
+    for (const char* field : {"launches", "throttled", "sm_mhz", "temperature_c", "power_w"})
       CHECK_FALSE(run.contains(field));
     if (run["run_type"] != "iteration") continue;
     REQUIRE(run["name"] == run["run_name"]);
@@ -94,7 +94,7 @@ TEST_CASE("all networks can be listed") {
   CHECK(names.size() == lamina::nets::list().size());
 }
 
-TEST_CASE("measured choices are kept in the file that is named, and are no part of layer rows") {
+TEST_CASE("measured choices are kept in the named file, and layer rows do not use them") {
   const Folder folder;
   const std::string cache = folder.file("choices.json");
   const json rows = results_of(
@@ -113,7 +113,7 @@ TEST_CASE("measured choices are kept in the file that is named, and are no part 
 TEST_CASE("a refused row is reported, and a run fails if all of its rows are refused") {
   const std::string rows = " --batch=2 --passes=1 --benchmark_filter=net/mnist_mlp";
   said_by("--layout=nchw,nhwc" + rows + "/total", 0, "Unsupported: ");
-  // One reason for many rows is said once.
+  // A reason that many rows share is printed once.
   const std::string many = said_by("--backend=eigen --layout=nhwc" + rows, 1, "no row could run");
   const std::size_t first = many.find("Unsupported: ");
   REQUIRE(first != std::string::npos);

@@ -23,10 +23,10 @@ std::string compared(const std::string& arguments, int status, const std::string
   return test::said_by("compare " + arguments, status, why);
 }
 
-/// A change of a file at one place, and how `compare` then ends.
+/// A file that is changed at one place, and how `compare` ends on it.
 struct Damage {
   const char *name, *place;
-  json value;  ///< null: the place is removed, or a real_time is set to null
+  json value;  ///< new value; null removes the place, but a real_time becomes null
   int status;
   const char* why;
 };
@@ -46,7 +46,7 @@ void refuse(const Folder& folder, const json& good, const std::string& before, c
 
 }  // namespace
 
-TEST_CASE("files without a common row, of another machine, of a newer format, damaged or foreign are refused by name") {
+TEST_CASE("files of another machine, newer format or foreign program, damaged or without a common row are refused") {
   const Folder folder;
   const json row = {{"name", "net/a"},  {"run_type", "iteration"}, {"repetition_index", 0},
                     {"real_time", 1.0}, {"time_unit", "ms"},       {"key", {{"what", "net"}}}};
@@ -75,7 +75,7 @@ TEST_CASE("files without a common row, of another machine, of a newer format, da
   CHECK(test::read(a) == good);
 }
 
-TEST_CASE("a row's times are the same from an entry for each pass and from one entry with all of them") {
+TEST_CASE("a row's times are the same from one entry for each pass and from one entry with all passes") {
   const Folder folder;
   const auto entry = [](const char* what, int pass, double real, double cpu) {
     return json{{"name", std::string(what) + "/a"},
@@ -105,7 +105,7 @@ TEST_CASE("a row's times are the same from an entry for each pass and from one e
   CHECK_THROWS_WITH(rows_of("empty.json", empty), ContainsSubstring("net/a has no real_times"));
 }
 
-TEST_CASE("the program compares folders of files that it wrote, and its gate has its own status") {
+TEST_CASE("lamina_bench compares folders of its own files, and a failed gate has its own exit status") {
   const Folder folder;
   const std::string one = folder.file("one.json"), before = folder.file("before"), after = folder.file("after"),
                     out = folder.file("compared.json");
@@ -130,7 +130,8 @@ TEST_CASE("the program compares folders of files that it wrote, and its gate has
   compared(before + " " + before + gated, 0, "No row fails the limit of 2 %");
   compared(both, 0, "grades");
   compared(both + " --benchmark_out=" + after + "/new.json", 2, "new.json is one of the files to compare, or in their");
-  // With one process of each side, the times and the ratio are printed. The status says whether they decide the gate.
+  // With one process of each side, the times and the ratio are printed. The status says that they do not decide the
+  // gate.
   const std::string single = compared(one + " " + after + "/3.json" + gated, undecided_status, "more needed");
   CHECK_THAT(single, ContainsSubstring("2.0030") && ContainsSubstring("4 of 4 rows have too few samples"));
   compared(one + " " + after + "/3.json", 0, "inconclusive");

@@ -1,4 +1,4 @@
-// The table of devices and their facts in the context, for made-up devices and for those of this machine.
+// The table of devices, and the devices in the context: for made-up devices and for this machine's devices.
 
 #include "bench/context/context.h"
 
@@ -26,7 +26,7 @@ const DeviceInfo large = {.kind = DeviceInfo::Kind::gpu,
 
 }  // namespace
 
-TEST_CASE("each column of the table of devices has its own number, in its unit") {
+TEST_CASE("each column of the table of devices has the right number, in the column's unit") {
   const DeviceInfo small = {
       .name = "Small", .architecture = "x86_64", .memory_bytes = std::size_t{3} << 29, .cores = 2};
   const TextTable table = device_columns(
@@ -44,7 +44,7 @@ TEST_CASE("each column of the table of devices has its own number, in its unit")
                                                   "372.500"});
 }
 
-TEST_CASE("a GPU is a fact of the context, which leaves out unknown properties") {
+TEST_CASE("the context describes a GPU, and leaves out its unknown properties") {
   const auto known = gpu_fact(large);
   CHECK(known.first == "gpu_3");
   for (const char* part : {"NVIDIA Large, sm_90, ", ", 132 SMs, 16896 CUDA cores, peak fp32 66.9 TFLOP/s",
@@ -56,7 +56,7 @@ TEST_CASE("a GPU is a fact of the context, which leaves out unknown properties")
   CHECK_THAT(fact.second, Catch::Matchers::StartsWith("To come, sm_990, ") && Catch::Matchers::EndsWith(", 7 SMs"));
 }
 
-TEST_CASE("the context says which GPUs there are, or why none") {
+TEST_CASE("the context lists the GPUs, or says why there are none") {
   const auto facts = device_facts();
   CHECK(std::stoi(facts["processor_cores"].get<std::string>()) == devices()[0].cores);
   CHECK(facts.contains("gpu_0") == (devices().size() > 1));

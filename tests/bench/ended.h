@@ -1,5 +1,5 @@
 #pragma once
-// lamina_bench, or another program, run to its end, and what it left.
+// Runs lamina_bench or another program to its end, and keeps its output and its file of results.
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -20,7 +20,7 @@ struct Ended {
   std::string said;
 };
 
-enum class Outputs { both, standard };  ///< the kept part of a program's output: with or without standard error
+enum class Outputs { both, standard };  ///< which output is kept: with standard error or without
 
 inline Ended run_program(const std::string& program, const std::string& arguments, Outputs kept = Outputs::both) {
   const char* errors = kept == Outputs::both ? " 2>&1" : " 2>/dev/null";
@@ -63,7 +63,7 @@ inline std::string said_by(const std::string& arguments, int status = 0, const s
   return ended.said;
 }
 
-/// The file of results of a run of lamina_bench that ends well.
+/// The file of results of a run of lamina_bench. The run must end with status 0.
 inline nlohmann::json results_of(const std::string& arguments) {
   const Folder folder;
   const std::string out = folder.file("results.json");

@@ -1,4 +1,4 @@
-// Which flags go together, and what is said of those that do not.
+// Flags that cannot be combined are refused, with an error that says why.
 
 #include <fstream>
 #include <map>
@@ -39,9 +39,10 @@ std::vector<Line> lines_of(const std::string& section) {
 /// The means of the channels of small images.
 std::string means() { return bytes_of("x[batch,3,16,16] m = GlobalAveragePool(x) y = Flatten(m)"); }
 
-/// Lets a shell run each line in a folder that at first has only means.onnx, other/means.onnx and junk.onnx. $bench is
-/// the program, $rows are flags for two quick rows. `once` runs a command. Its status is 99 if the command prints more
-/// than one line, so that it began something, or leaves a file `out`. `nested` prints JSON that is nested too deeply.
+/// Runs each line in a shell, in a folder that at first has only means.onnx, other/means.onnx and junk.onnx. $bench is
+/// the program, $rows are flags for two quick rows. `once` runs a command. Its status is 99 if the command leaves a
+/// file `out` or prints more than one line, so that it did not refuse at once. `nested` prints JSON that is nested too
+/// deeply.
 void check_lines(const std::vector<Line>& lines) {
   const Folder folder;
   std::filesystem::create_directory(folder / "other");
@@ -69,11 +70,11 @@ once() {
 
 }  // namespace
 
-TEST_CASE("wrong use ends with status 2, and words on what is wrong and what is right") {
+TEST_CASE("wrong use ends with status 2, and a message that says what is wrong and what is right") {
   check_lines(lines_of("wrong use"));
 }
 
-TEST_CASE("every subcommand that takes a type takes halves") {
+TEST_CASE("every subcommand that takes a type takes half precision") {
   for (const auto& [verb, words] : std::map<std::string, const char*>{
            {"run --batch=2 --passes=1 mnist_mlp", "net/mnist_mlp/total/eigen/bf16/nchw/batch:2"},
            {"ledger --batch=2 --passes=1 mnist_mlp", "mnist_mlp on eigen, batch 2, bf16"},
@@ -92,7 +93,7 @@ TEST_CASE("every subcommand that takes a type takes halves") {
                 2, "no row in common"}});
 }
 
-TEST_CASE("outputs that cannot be written, and files that cannot be read, end with words, and no row is lost") {
+TEST_CASE("a file that cannot be written or read is an error with a message, and no row is lost") {
   check_lines(lines_of("outputs and files"));
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""lamina_bench behaves as a Google Benchmark, whose script compare.py takes two programs or two files. This test does
-what that script does with them. usage: google_test.py LAMINA_BENCH"""
+"""lamina_bench has the flags and files of Google Benchmark. Google Benchmark's script compare.py compares two programs
+or two files. This test does the same steps with lamina_bench. usage: google_test.py LAMINA_BENCH"""
 
 import copy
 import json
@@ -21,7 +21,7 @@ def screen(*flags):
 
 
 def measured(*flags):
-    """What the script reads from a program, which it lets write into an empty file that exists."""
+    """What the script reads from a program: the program writes its results into an existing empty file."""
     with tempfile.NamedTemporaryFile() as file:
         shown = screen(*flags, f"--benchmark_out={file.name}", "--benchmark_out_format=json")
         with open(file.name, encoding="utf-8") as again:
@@ -29,7 +29,7 @@ def measured(*flags):
 
 
 def changes(before, after):
-    """By name, the relative change of both times, and the geometric mean of the ratios of the means."""
+    """The relative changes of the two times by row name, and the geometric mean of the ratios of mean times."""
     by_name = lambda file: {one["name"]: one for one in file["benchmarks"] if one["run_type"] == "aggregate"}
     first, second = by_name(before), by_name(after)
     assert list(first) == list(second) and first
@@ -82,7 +82,7 @@ class Google(unittest.TestCase):
         passes = [one for one in file["benchmarks"] if one["run_type"] == "iteration"]
         self.assertEqual(len(passes), 6)
         self.assertGreater(min(one["iterations"] for one in passes), 1)
-        # Their number is predicted from a pass that a busy machine may have slowed: half of the rows are long enough.
+        # A pass predicts the number of iterations. A busy machine may slow that pass, so half of the rows may be short.
         seconds = sorted(one["iterations"] * one["real_time"] * SECONDS[one["time_unit"]] for one in passes)
         self.assertGreater(seconds[3], 0.005)
         _, file = measured("--passes=3", "--benchmark_enable_random_interleaving=true")

@@ -1,4 +1,4 @@
-// Grades of rows, and the readings of the machine that decide them, from fake /proc and /sys.
+// Grades of rows, and the machine's readings that decide a grade. The readings come from fake /proc and /sys.
 
 #include "bench/timing/machine_watch.h"
 
@@ -15,7 +15,7 @@ using lamina::test::Folder;
 
 namespace {
 
-/// Files below a folder that stands for the root of the system.
+/// A folder that takes the place of the root folder /.
 struct Root {
   Folder folder;
 
@@ -24,7 +24,7 @@ struct Root {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << text << "\n";
   }
-  /// Ticks of all processors: the busy ones, of this program and of others, and the idle ones.
+  /// Writes the ticks of all processors: `busy` by this program and others, and `idle`.
   void stat(long busy, long idle) const {
     write("proc/stat", "cpu  " + std::to_string(busy) + " 0 0 " + std::to_string(idle) + " 0 0 0 0 0 0\ncpu0 1 2 3");
   }
@@ -49,7 +49,7 @@ TEST_CASE("nine steady samples on a quiet machine are an A without reasons") {
   CHECK(all.reasons.empty());
 }
 
-TEST_CASE("each condition alone lowers the grade, and is named") {
+TEST_CASE("each condition alone lowers the grade, and the reason names it") {
   const auto with = [](auto&& change) {
     Conditions conditions = quiet();
     change(conditions);
@@ -75,7 +75,7 @@ TEST_CASE("each condition alone lowers the grade, and is named") {
   check(with([](Conditions& c) { c.throttled = "power cap"; }), 'C', "power cap");
 }
 
-TEST_CASE("the worst mark is the grade, and readings that fail are named without a mark") {
+TEST_CASE("the grade is the worst mark, and a reading that failed is named but has no mark") {
   const Grade worst = grade({1.0, 1.001, 1.0}, {.others = 0.9});
   CHECK(worst.letter == 'D');
   CHECK(names(worst, "3 samples"));
@@ -96,7 +96,7 @@ TEST_CASE("a GPU's row is graded by the GPU's clock and the causes that throttle
   CHECK_FALSE(found.limit_c);
   CHECK(found.throttled == "power cap");
   CHECK(found.others == 0.01);
-  CHECK(conditions_of(std::vector<Sample>(2), quiet()).clock_high_mhz == 3000.0);  // a processor's
+  CHECK(conditions_of(std::vector<Sample>(2), quiet()).clock_high_mhz == 3000.0);  // of a processor
 }
 
 TEST_CASE("the load is the share of all processors that other programs took in a row's worst window") {
@@ -121,12 +121,13 @@ TEST_CASE("the load is the share of all processors that other programs took in a
   own = 3;
   root.stat(std::lround(3.25 * per_second), std::lround(2.75 * per_second));
   watch.look();
-  CHECK(watch.conditions().others.value_or(-1) == Approx(0.125));  // the worst, though the last window was quiet
+  CHECK(watch.conditions().others.value_or(-1) ==
+        Approx(0.125));  // the worst window counts, although the last one was quiet
   watch.begin();
   CHECK(watch.conditions().others.value_or(-1) == Approx(0.0).margin(1e-9));  // the load of the last window
 }
 
-TEST_CASE("clock and temperature are those of the fastest and hottest processor, where there are sensors") {
+TEST_CASE("the clock is the fastest processor's and the temperature the hottest processor's, if there are sensors") {
   const Root root;
   CHECK_FALSE(processor_mhz(root.folder.path()));
   CHECK_FALSE(processor_temperature(root.folder.path()));

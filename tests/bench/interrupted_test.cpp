@@ -1,4 +1,4 @@
-// What the program keeps when it is interrupted: rows, ledgers, frontiers, points of a sweep.
+// An interrupted lamina_bench keeps what it has measured: rows, ledgers, frontiers, points of a sweep.
 
 #include <unistd.h>
 
@@ -20,10 +20,10 @@ using namespace lamina::test;
 
 namespace {
 
-/// What an interrupted program left: `said` is its standard error.
+/// The output of an interrupted program. `said` is its standard error.
 struct Interrupted : Ended {
-  std::string printed;   ///< on standard output
-  double seconds_after;  ///< processor time that it used after the signal
+  std::string printed;   ///< standard output
+  double seconds_after;  ///< processor time of the program after the signal
 };
 
 /// The processor time that a child has used, in seconds.
@@ -39,11 +39,11 @@ double used_seconds(pid_t child) {
   return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
-/// Seconds of processor time for many passes of a small network, however busy the machine is.
+/// Seconds of processor time: enough for many passes of a small network.
 constexpr double some_passes = 2;
 
-/// Runs lamina_bench and waits for a line with `sign` on standard error. Sends the signal when the program has then
-/// used `seconds` of processor time. Checks that the exit status names the signal.
+/// Runs lamina_bench and waits for a line with `sign` on standard error. Sends the signal after `seconds` of further
+/// processor time. Checks that the exit status names the signal.
 Interrupted run_interrupted(const std::string& arguments, const std::string& sign, double seconds, int signal) {
   const Folder folder;
   const std::string printed = folder.file("printed");
@@ -79,7 +79,7 @@ Interrupted run_interrupted(const std::string& arguments, const std::string& sig
 
 }  // namespace
 
-TEST_CASE("an interrupted run keeps its rows in a file that is whole") {
+TEST_CASE("an interrupted run writes a complete file with the rows that ran") {
   const Folder folder;
   const std::string out = folder.file("rows.json");
   const Interrupted ended =
@@ -144,7 +144,7 @@ TEST_CASE("a signal before the first row, ledger or frontier has the effect of a
   }
 }
 
-TEST_CASE("an interrupted frontier prints the lines that are measured") {
+TEST_CASE("an interrupted frontier prints the lines that are already measured") {
   const std::string format = GENERATE("text", "csv");
   const Interrupted ended = run_interrupted(
       "frontier resnet50,alexnet --backend=eigen --batch=1 --image=64 --width_divisor=8 --passes=500 --format=" +

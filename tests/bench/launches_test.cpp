@@ -1,5 +1,5 @@
-// Rows on a model of a device with a queue: whether their times include the host's launches, and what they report of
-// the device.
+// Rows on a modelled device with a queue: whether their times include the host's launches, and the device's state in
+// them.
 
 #include "bench/rows/rows.h"
 #include "bench/timing/stopwatch.h"
@@ -39,8 +39,7 @@ struct Modelled {
 
 }  // namespace
 
-TEST_CASE(
-    "a layer's time is the device's: launches are hidden behind a delay, and included if no delay can hide them") {
+TEST_CASE("a layer's time excludes launches, which a delay on the device hides, unless no delay is long enough") {
   for (const char* pass : pass_names)
     for (const double host : {30e-6, 700e-6, 8e-3}) {  // hidden by the first delay, by a longer delay, and by none
       CAPTURE(pass, host);
@@ -59,7 +58,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a cold layer begins each pass behind a write of other memory, which is not timed, and its name says so") {
+TEST_CASE("with --cold, an untimed write of other memory precedes each pass of a layer, and the row's name says cold") {
   for (const bool cold : {false, true}) {
     Modelled model;
     model.options.plan.cold = cold;
@@ -80,7 +79,7 @@ TEST_CASE("a cold layer begins each pass behind a write of other memory, which i
   }
 }
 
-TEST_CASE("an untimed pass comes right before each timed one of a network on a GPU, and nowhere else") {
+TEST_CASE("each timed pass of a network follows an untimed pass on a GPU, but not on other devices") {
   for (const auto& [name, passes_run] : {std::pair("cuda", 2), std::pair("queued", 1)}) {
     Modelled model(false, name);
     const auto network = model.open("total", false);
@@ -120,7 +119,7 @@ TEST_CASE("a network's time includes its launches, unless it is replayed as a gr
   for (const Sample& sample : replayed) CHECK(sample.launches == Launches::replayed);
 }
 
-TEST_CASE("a row on a device with a queue is warmed up before it is timed, and one on a processor runs once") {
+TEST_CASE("a row on a device with a queue is warmed up before it is timed, and a row on a processor only runs once") {
   for (const bool layer : {true, false}) {
     CAPTURE(layer);
     Modelled model;
@@ -137,7 +136,7 @@ TEST_CASE("a row on a device with a queue is warmed up before it is timed, and o
   CHECK(layer->pass().at(0).launches == Launches::none);
 }
 
-TEST_CASE("a sample has the state that its device reported when it had ended") {
+TEST_CASE("a sample has the state that the device reports after the pass") {
   Modelled model;
   double mhz = 1000;
   model.backend->device().reading = [&] {
@@ -153,7 +152,7 @@ TEST_CASE("a sample has the state that its device reported when it had ended") {
   for (const Sample& sample : network->pass()) CHECK(sample.state.sm_mhz == 1700.0);
 }
 
-TEST_CASE("launches count as included if any sample includes them, and every reason for a low clock is named once") {
+TEST_CASE("a row's launches are included if any sample includes them, and each reason for a low clock is named once") {
   Sample hidden, included;
   hidden.launches = Launches::hidden;
   hidden.state.throttled = "power cap";

@@ -1,4 +1,4 @@
-// Names of rows, and the filter that picks from them.
+// Names of rows, and the filter that picks rows by name.
 
 #include "bench/rows/rows.h"
 
@@ -43,7 +43,7 @@ std::vector<std::string> names_of(const RunOptions& options) {
 
 }  // namespace
 
-TEST_CASE("a name has the settings that are neither the defaults nor as published") {
+TEST_CASE("a row's name has each setting that differs from the default and from the published protocol") {
   const std::string net = "net/resnet50/total/eigen/f32/nchw/batch:16",
                     layer = "layer/resnet50/conv1/forward/eigen/direct/f32/nchw/batch:16";
   struct Named {
@@ -72,7 +72,7 @@ TEST_CASE("a name has the settings that are neither the defaults nor as publishe
         "net/resnet50/total/cuda-host/f32/nchw/batch:16");
 }
 
-TEST_CASE("the protocol is the published one unless a flag says otherwise") {
+TEST_CASE("the published protocol is the default, and flags change it") {
   PlanningSettings settings;
   {
     const Session published(settings);
@@ -119,7 +119,7 @@ TEST_CASE("a filter that matches nothing is an error that names the nearest rows
   REQUIRE_THROWS_WITH(pick(names, "conv5_4.*vgg19.*winogard"), ContainsSubstring("nearest"));
 }
 
-TEST_CASE("a key has the facts of its row as fields, and the row's name is printed from the key") {
+TEST_CASE("a row's key has the row's facts as fields, and the row's name is made from the key") {
   RunOptions options;
   options.net.image = 64;
   options.plan.options.choice.deterministic = true;

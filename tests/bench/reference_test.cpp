@@ -1,4 +1,5 @@
-// The sampled reference, compared with eigen in f64. Other tests check eigen by hand examples and by differences.
+// The sampled reference, compared with eigen in f64. Other tests check eigen itself, by hand examples and by
+// differences.
 
 #include "bench/numbers/reference.h"
 
@@ -66,7 +67,7 @@ TEST_CASE("a reference is what eigen computes in f64, for every kind of convolut
   CHECK_FALSE(has_reference(MaxPool{.window = 2, .stride = 2}));
 }
 
-TEST_CASE("a large result is sampled: the corners, and further elements, the same every time") {
+TEST_CASE("of a large result, the corners and some further elements are sampled, the same ones every time") {
   const Reference reference = large_reference();
   const std::int64_t count = std::int64_t{4} * 8 * 40 * 30;
   CHECK(reference.elements.size() == 4096);
@@ -80,14 +81,14 @@ TEST_CASE("a large result is sampled: the corners, and further elements, the sam
   CHECK(large_reference().exact == reference.exact);
 }
 
-TEST_CASE("a sample has fewer elements where each takes many products, but at least 256") {
+TEST_CASE("a sample has fewer elements if each element takes many products, but at least 256") {
   const Conv op{.channels = 8, .kernel = 3, .pad = 1, .bias = false};
-  const Shape x{2, 8, 600, 600};  // 720000 products for an element of the weight's gradient
+  const Shape x{2, 8, 600, 600};  // 720000 products for each element of the weight gradient
   const Operands operands{numbers(x.count(), 1), {}, {}, numbers(x.count(), 2)};
   CHECK(make_reference(op, x, Pass::backward_params, operands).elements.size() == 256);
 }
 
-TEST_CASE("an error is the greatest of all elements, relative to the terms and to the largest number") {
+TEST_CASE("an error is the largest error of all elements, relative to the element's terms and to the largest number") {
   Reference reference;
   reference.elements = {0, 1, 2};
   reference.exact = {1, -4, 0};

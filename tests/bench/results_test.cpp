@@ -1,4 +1,5 @@
-// Files of results are replaced whole; what ledger, frontier and memory leave in them, and the trace of a ledger.
+// Files of results: they are replaced as a whole, and have the entries of ledger, frontier and memory. Traces of
+// ledgers.
 
 #include <algorithm>
 #include <cmath>
@@ -51,7 +52,7 @@ TEST_CASE("a file of results has a line for each entry of each list") {
   CHECK(nlohmann::ordered_json::parse(text) == document);
 }
 
-TEST_CASE("a file is replaced, and nothing is left beside it") {
+TEST_CASE("a file of results is replaced, and no other file remains in its folder") {
   const Folder folder;
   const auto path = folder / "replaced.json";
   bench::replace_file(path, "old");
@@ -62,7 +63,7 @@ TEST_CASE("a file is replaced, and nothing is left beside it") {
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
-TEST_CASE("a ledger's file has every sample of every call, in running order, and table and trace sum to it") {
+TEST_CASE("a ledger's file has every sample of every call in running order, and table and trace have the same sums") {
   const Folder folder;
   const std::string out = folder.file("ledger.json"), trace = folder.file("trace.json");
   const std::string said = said_by(std::string("ledger cifar10_cnn,mnist_mlp --passes=3 --unfused --format=csv") +
@@ -85,7 +86,7 @@ TEST_CASE("a ledger's file has every sample of every call, in running order, and
       CHECK(call["samples"].size() == 3);
       CHECK(call["seconds"] > 0);
       CHECK(call["predicted_seconds"] > 0);
-      std::vector<double> shares;  // of each pass, relative to the peak measured beside it
+      std::vector<double> shares;  // each pass's rate as a share of the peak measured beside the pass
       for (std::size_t pass = 0; pass < 3 && call["flops"] > 0; ++pass)
         shares.push_back(call["flops"].get<double>() / call["samples"][pass].get<double>() /
                          ledger["peak_samples"][pass].get<double>());
@@ -98,7 +99,7 @@ TEST_CASE("a ledger's file has every sample of every call, in running order, and
     sums[ledger["key"]["network"]] = sum_of(ledger["calls"], "seconds");
   }
 
-  std::map<std::string, double> printed;  // by network, in ms
+  std::map<std::string, double> printed;  // time by network, in ms
   double memory = 0;
   int forward = 0;
   for (const CsvRow& row : csv_rows(said)) {
@@ -120,7 +121,7 @@ TEST_CASE("a ledger's file has every sample of every call, in running order, and
   std::map<int, std::string> processes;
   std::map<int, std::map<std::string, int>> lanes;
   std::map<int, double> measured;
-  std::map<std::pair<int, int>, long long> ends;  // in nanoseconds, by process and lane
+  std::map<std::pair<int, int>, long long> ends;  // end of the last call in ns, by process and lane
   std::map<int, std::vector<double>> live;
   for (const json& event : traced["traceEvents"]) {
     const int process = event["pid"];
@@ -136,7 +137,8 @@ TEST_CASE("a ledger's file has every sample of every call, in running order, and
     if (kind != "M") CHECK(event["ts"] >= 0);
     if (kind == "C") live[process].push_back(event["args"]["bytes"]);
     if (kind == "X") {
-      // Times are whole nanoseconds, as readers round to them. A call begins where the call before it in its lane ends.
+      // Times are whole nanoseconds, because programs that read traces round to nanoseconds. A call begins at the end
+      // of the previous call of its lane.
       const auto ns = [&](const char* name) { return 1e3 * event[name].get<double>(); };
       for (const char* name : {"ts", "dur"}) CHECK(ns(name) == Approx(std::round(ns(name))).margin(1e-3));
       const auto end = ends.try_emplace({process, event["tid"].get<int>()}, 0).first;
@@ -173,7 +175,7 @@ TEST_CASE("a trace without known rates has no lane of predicted times") {
   for (const auto& event : trace.events()) CHECK(event.value("tid", 1) == 1);
 }
 
-TEST_CASE("a frontier's file has every algorithm that was tried, with its samples or its refusal") {
+TEST_CASE("a frontier's file has every algorithm that was tried, with samples or a reason for refusal") {
   const json result = results_of(std::string("frontier cifar10_cnn --passes=2") + narrow);
   check_context(result);
   const json& frontier = result["frontiers"].at(0);
@@ -203,7 +205,7 @@ TEST_CASE("a frontier's file has every algorithm that was tried, with its sample
   CHECK(frontier["fastest"]["forward_seconds"] > 0);
 }
 
-TEST_CASE("a memory file has the printed numbers, and the arena's bytes over the plan's time") {
+TEST_CASE("a memory file has the printed numbers, and the arena's bytes at each step of the plan") {
   const json result = results_of(std::string("memory cifar10_cnn --memory_limit=100MiB") + narrow);
   check_context(result);
   REQUIRE(result["memories"].size() == 2);

@@ -46,7 +46,7 @@ TEST_CASE("the distinct layers of a network stand for all of its layers") {
   }
 }
 
-TEST_CASE("a pass counts two operations per multiply-add and a few more, and leaves out an unwanted image gradient") {
+TEST_CASE("a pass's operations are two per multiply-add and all others, without an unwanted image gradient") {
   Session session;
   const Graph graph = session.plans.graph({"vgg16", "eigen", DType::f32, Layout::nchw, 1});
   const double products = 2.0 * 15'470'264'320;
@@ -61,7 +61,7 @@ TEST_CASE("a pass counts two operations per multiply-add and a few more, and lea
           Approx(lamina::cost(first.op, input_shapes(graph, first), Pass::backward_data).flops));
 }
 
-TEST_CASE("a layer of labels or ids runs every pass that it has, without a gradient of the labels or ids") {
+TEST_CASE("a layer that reads labels or ids runs every pass that it has, without a gradient of the labels or ids") {
   Session session;
   Backend& backend = session.backends.at("eigen");
   const Config c{"", "eigen", DType::f32, Layout::nchw, 4};
@@ -84,7 +84,7 @@ TEST_CASE("a layer of labels or ids runs every pass that it has, without a gradi
   CHECK(runs(letters, "lstm of ids", Pass::backward_params));
 }
 
-TEST_CASE("a layer with a choice of algorithms has a row for the backend's pick, which names the algorithm") {
+TEST_CASE("a layer with several algorithms also has a row for the backend's pick, which names the picked algorithm") {
   RunOptions options;
   options.configs.batches = {1};
   Session session(options);
@@ -107,14 +107,14 @@ TEST_CASE("a layer with a choice of algorithms has a row for the backend's pick,
   }
 }
 
-TEST_CASE("the calls of a pass sum to the pass") {
+TEST_CASE("the times of a pass's calls sum to the time of the pass") {
   RunOptions options;
   Session session(options);
   const Config c{"cifar10_cnn", "eigen", DType::f32, Layout::nchw, 4};
   Plan plan(session.plans.graph(c), session.backends.at("eigen"), session.plans.options(c, Mode::training));
   CallStopwatch by_call(plan);
   Stopwatch stopwatch(plan.backend().device());
-  double best = 0;  // largest share; other processes may run between two calls, but not each time
+  double best = 0;  // largest share of 20 tries; other processes may run between calls in some tries
   for (int i = 0; i < 20; ++i) {
     for (const bool forward : {true, false}) {
       std::vector<double> calls;
@@ -130,7 +130,7 @@ TEST_CASE("the calls of a pass sum to the pass") {
 
 namespace {
 
-/// A backend whose units have the given peak.
+/// A backend whose arithmetic units have the given peak.
 class Rated final : public test::WrappedBackend {
  public:
   explicit Rated(std::function<double(DType)> peak) : WrappedBackend(test::oracle()), peak_(std::move(peak)) {}
@@ -141,14 +141,14 @@ class Rated final : public test::WrappedBackend {
   std::function<double(DType)> peak_;
 };
 
-/// A backend whose clock rises: its first peak is 1 GFLOP/s, and each peak is 1 GFLOP/s above the peak before.
+/// A backend with a rising clock: its first peak is 1 GFLOP/s, and each next peak is 1 GFLOP/s higher.
 std::unique_ptr<Backend> rising() {
   return std::make_unique<Rated>([asked = 0](DType) mutable { return 1e9 * ++asked; });
 }
 
 }  // namespace
 
-TEST_CASE("the peak is the rate that a backend measures of its units, or else the rate of a large product") {
+TEST_CASE("the peak is the measured rate of the backend's arithmetic units, or else the rate of a large product") {
   Session session;
   session.backends.put("rated", std::make_unique<Rated>(7e9));
   session.backends.put("unrated", std::make_unique<Rated>(0));
@@ -165,8 +165,7 @@ TEST_CASE("the peak is the rate that a backend measures of its units, or else th
   CHECK(session.peaks.of("unrated", DType::u64).flops_per_second == 0);
 }
 
-TEST_CASE(
-    "a processor's peak is the median of several moments, and for a pass it is measured before and after the pass") {
+TEST_CASE("a processor's peak is a median of measurements, and a pass's peak is measured before and after the pass") {
   Session session;
   session.backends.put("rising", rising());
   const Peak& peak = session.peaks.of("rising", DType::f32);
@@ -184,7 +183,7 @@ TEST_CASE(
   CHECK(samples[1].peak_flops_per_second == second.flops_per_second);
 }
 
-TEST_CASE("no peak is measured beside a pass on a GPU, or on a backend whose units have no known rate") {
+TEST_CASE("no peak is measured beside a pass on a GPU, or on a backend that cannot measure its units' rate") {
   Session session;
   session.backends.put("cuda", rising());
   session.backends.put("unrated", std::make_unique<Rated>(0));
@@ -214,7 +213,7 @@ TEST_CASE("the first guess of the time assumes that each row runs at half of its
   CHECK(guess(1e4, 2e4) == Approx(1.5 * flops / 5e3).epsilon(0.01));
 }
 
-TEST_CASE("bytes and seconds are written for people") {
+TEST_CASE("bytes and seconds are printed in readable units") {
   REQUIRE(bytes_text(17) == "17 B");
   REQUIRE(bytes_text(4.5 * 1024 * mebibyte) == "4.50 GiB");
   REQUIRE(seconds_text(13.2) == "14 s");
@@ -222,7 +221,7 @@ TEST_CASE("bytes and seconds are written for people") {
   REQUIRE(seconds_text(7500) == "2 h 5 min");
 }
 
-TEST_CASE("a plan moves fewer bytes than its ops alone if it fuses units and joins are views, and never more") {
+TEST_CASE("a plan moves fewer bytes than its single ops if units are fused and joins are views, and never more") {
   const auto backend = make_backend("eigen");
   for (const char* net : {"resnet18", "inception_v1", "alexnet"}) {
     CAPTURE(net);
@@ -241,7 +240,7 @@ TEST_CASE("a plan moves fewer bytes than its ops alone if it fuses units and joi
   }
 }
 
-TEST_CASE("a network's rows count the bytes of their plan") {
+TEST_CASE("a network's rows count the bytes that their plan moves") {
   RunOptions options;
   options.configs.batches = {2};
   Session session(options);

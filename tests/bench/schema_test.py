@@ -16,7 +16,7 @@ import packages
 jsonschema = packages.need("jsonschema")
 BENCH = os.path.abspath(sys.argv.pop(1))
 SMALL = "--backend=eigen --passes=2 --width_divisor=8"
-LISTS = (  # a subcommand, and for each list of its file how many entries are run again
+LISTS = (  # a subcommand, and how many entries of each list in its file are run again
     (f"run {SMALL} --benchmark_filter=^net/mnist_mlp/inference/", {"benchmarks": 1}),
     (f"run {SMALL} --benchmark_filter=^layer/mnist_mlp/dense_1/forward/ --max_error=1e-3", {"benchmarks": 1}),
     (f"ledger mnist_mlp {SMALL} --unfused", {"ledgers": 1}),

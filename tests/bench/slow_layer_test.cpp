@@ -1,13 +1,12 @@
-// A program is compared with itself, and with a variant of which one layer takes 5 % longer. They take turns on this
-// machine for some minutes. Nothing else may run meanwhile.
+// Compares a program with itself, and with a variant in which one layer takes 5 % longer. The programs take turns on
+// this machine for some minutes. Nothing else may run in this time.
 
 #include "ended.h"
 
 using Catch::Matchers::ContainsSubstring;
 using namespace lamina::test;
 
-TEST_CASE(
-    "of rows by the same program at most 5 % are slower or faster, and the layer that is slower by 5 % is named") {
+TEST_CASE("at most 5 % of the rows of equal programs are called slower or faster, and a layer slower by 5 % is named") {
   const Folder folder;
   const std::string out = folder.file("rows.json");
   for (const char* name : {"first", "same", "slow"})
@@ -21,7 +20,7 @@ TEST_CASE(
                            out);
   INFO(ended.said);
   REQUIRE(ended.status == 0);
-  // The machine decides how many rows are equal and how many inconclusive. It must not cause a false difference.
+  // Noise of the machine may make a row inconclusive instead of equal. It must not cause a false difference.
   int rows = 0, wrong = 0, slow_rows = 0, found = 0, faster = 0, others = 0, wrong_others = 0;
   const nlohmann::json result = read(out);
   for (const auto& each : result.at("comparisons")) {
@@ -43,7 +42,7 @@ TEST_CASE(
   CHECK(rows >= 16);
   CHECK(wrong <= 0.05 * rows);
   CHECK(slow_rows == 2);
-  CHECK(found >= 1);  // the layer is named; 20 rounds need not decide both of its passes
+  CHECK(found >= 1);  // one of the layer's two passes is enough: 20 rounds may not decide both
   CHECK(faster == 0);
   CHECK(others == rows - slow_rows);
   CHECK(wrong_others <= 0.05 * others);

@@ -1,4 +1,4 @@
-// Sweeps by the program: whole files, and files that a second run completes.
+// Sweeps of lamina_bench: complete files, and files that a second run completes.
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,7 @@ std::string sweep_of(const std::string& out, const std::string& more = "--memory
 
 }  // namespace
 
-TEST_CASE("a sweep finds the largest batch by prediction and proves it by running, and goes on where it stopped") {
+TEST_CASE("a sweep predicts the largest batch and runs it, and a stopped sweep goes on where it stopped") {
   const Folder folder;
   const std::string out = folder.file("sweep.json");
   const std::string said = said_by(sweep_of(out));
@@ -43,7 +43,7 @@ TEST_CASE("a sweep finds the largest batch by prediction and proves it by runnin
     CHECK(row["real_times"].size() == 2);
     CHECK(row["cpu_times"].size() == 2);
     const auto times = row["real_times"].get<std::vector<double>>();
-    const double own = row["real_time"];  // the time of the pass whose rates the entry has
+    const double own = row["real_time"];  // the pass whose rates are in the entry
     CHECK(std::min(std::abs(times[0] - own), std::abs(times[1] - own)) <= 1e-6);
     CHECK(row["images_per_second"].get<double>() == Approx(1e3 * row["key"]["batch"].get<int>() / own));
   }
@@ -57,10 +57,10 @@ TEST_CASE("a sweep finds the largest batch by prediction and proves it by runnin
   for (const int batch : {1, 2, 4, 8, 15, 16, 17}) CHECK(batches.contains(batch));
   CHECK_THAT(said, ContainsSubstring(std::to_string(largest + 1) + " was out of memory"));
 
-  // As an interrupt leaves it: without the rows of the last points.
+  // The file after an interrupt: the rows of the last points are missing.
   json part = whole;
   part.erase("answers");
-  const std::size_t kept = whole["benchmarks"].size() / 2 / 3 * 3;  // whole points of three rows
+  const std::size_t kept = whole["benchmarks"].size() / 2 / 3 * 3;  // complete points, each of three rows
   part["benchmarks"].erase(part["benchmarks"].begin() + static_cast<std::ptrdiff_t>(kept), part["benchmarks"].end());
   std::ofstream(out) << part;
   said_by(sweep_of(out));

@@ -1,4 +1,4 @@
-// Tables: cells, and samples in them.
+// Tables: their cells, and samples in cells.
 
 #include "bench/rows/runner.h"
 
@@ -37,20 +37,20 @@ TEST_CASE("a line of the table has the mean of its passes, and appears with the 
     REQUIRE_THAT(line, ContainsSubstring(cell));
 }
 
-TEST_CASE("a network that failed has a line that says why") {
+TEST_CASE("the line of a network that failed says why") {
   Measured its("resnet50");
   for (auto& samples : its.outcome.samples) samples.clear();
   its.outcome.failure = "OutOfMemory: 7 bytes | wanted";
   REQUIRE_THAT(table_line(its.row(2), its.outcome), ContainsSubstring("7 bytes"));
 }
 
-TEST_CASE("cells survive CSV and columns") {
+TEST_CASE("special characters in cells are escaped in CSV, and columns are aligned in text") {
   const TextTable table{{"name", ">n"}, {{"a,b", "1"}, {"c\"d", "23"}}};
   REQUIRE(table.csv() == "name,n\n\"a,b\",1\n\"c\"\"d\",23\n");
   REQUIRE(table.text() == "name   n\na,b    1\nc\"d   23\n");
 }
 
-TEST_CASE("tables of several networks are apart as text, and one table as CSV, whose first columns name the network") {
+TEST_CASE("as text each network has its own table, and as CSV one table names the network in its first columns") {
   TextTables text(Format::text, {"of"}, {"n"}), csv(Format::csv, {"of"}, {"n"});
   for (TextTables* tables : {&text, &csv}) tables->add({"a"}, {"1"});
   CHECK(text.take("a:", "end\n") == "a:\n\nn\n1\nend\n");

@@ -1,11 +1,11 @@
-"""Compares two outputs of network_values: compare.py OURS OTHER BOUND. Fails if a tensor has a number that differs by
-more than the bound, as a share of the tensor's largest."""
+"""Compares two outputs of network_values: compare.py OURS OTHER BOUND. Fails if two numbers of a tensor
+differ by more than BOUND times the tensor's largest number."""
 
 import sys
 
 
 def tensors(path):
-    """The numbers of each tensor, by its name."""
+    """The numbers of each tensor, by the tensor's name."""
     found = {}
     with open(path) as lines:
         for line in lines:

@@ -1,5 +1,5 @@
-// Prints the outputs, gradients and statistics of three small networks in f64, a number a line: to compare a build for
-// another processor with this machine's.
+// Prints the outputs, gradients and statistics of three small networks in f64, one number a line. tests/cross/run
+// compares the numbers of builds for two processors.
 
 #include <cstdio>
 #include <string>
@@ -18,7 +18,8 @@ void print(const std::string& name, Device& device, const Tensor& tensor) {
   for (const double value : values) std::printf("%s %.17g\n", name.c_str(), value);
 }
 
-/// What the other two networks lack: depthwise and grouped convolutions, and functions other than ReLU.
+/// A network with ops that the other two networks lack: depthwise and grouped convolutions, and functions other than
+/// ReLU.
 Graph of_today() {
   Graph graph("of_today");
   Value x = graph.input({2, 3, 20, 20});

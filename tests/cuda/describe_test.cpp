@@ -1,4 +1,4 @@
-// The description of the backend cuda, with files that claim to be a cuBLAS.
+// The description of the backend cuda, with fake cuBLAS libraries.
 
 #include <dlfcn.h>
 
@@ -11,7 +11,7 @@ using Catch::Matchers::EndsWith;
 
 namespace {
 
-/// An opened library. The loader then finds it by name before any installed one.
+/// An open library. The loader finds an open library by its name before it looks for an installed one.
 struct Opened {
   void* file;
   explicit Opened(const std::string& path) : file(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
@@ -25,8 +25,8 @@ struct Opened {
 
 }  // namespace
 
-TEST_CASE("the backend cuda reports the version of its cuBLAS, or in the same line why there is none") {
-  // The loader is asked for 13 before 12, and a library once opened stays open.
+TEST_CASE("the backend cuda's description has the version of cuBLAS, or in the same line why there is no cuBLAS") {
+  // The backend looks for cuBLAS 13 before 12, so cuBLAS 12 is tested first: an opened library stays open.
   const Opened lacking(LAMINA_FAKES "/lacking/libcublas.so.12");
   const std::string without = make_backend("cuda")->describe();
   CHECK_THAT(without, ContainsSubstring("CUDA runtime ") && ContainsSubstring(", without cuBLAS: ") &&
@@ -38,7 +38,7 @@ TEST_CASE("the backend cuda reports the version of its cuBLAS, or in the same li
   CHECK_THAT(backend->describe(), ContainsSubstring("CUDA runtime ") && EndsWith(", cuBLAS 12.9.7"));
   CHECK(backend->describe() == backend->describe());
 
-  // A variable that changes cuBLAS's products is reported with it, and refused if the products would not be strict.
+  // An environment variable that changes cuBLAS's products is reported, and refused if strict math is requested.
   Graph graph("one");
   conv(graph.input({1, 2, 5, 5}), "conv", {.channels = 2, .kernel = 3});
   Options options{.mode = Mode::inference};
@@ -47,6 +47,6 @@ TEST_CASE("the backend cuda reports the version of its cuBLAS, or in the same li
     const test::Variable override(name, "1");
     CHECK_THAT(backend->describe(), EndsWith(std::string(", environment ") + name + "=1"));
     CHECK_THROWS_MATCHES(predict_memory(graph, *backend, options), UsageError, Says(name));
-    CHECK_NOTHROW(predict_memory(graph, *backend, {.mode = Mode::inference}));  // our own kernels compute this
+    CHECK_NOTHROW(predict_memory(graph, *backend, {.mode = Mode::inference}));  // by our own kernels, without cuBLAS
   }
 }

@@ -1,5 +1,5 @@
-# Makes a table from what ptxas says of two kernels, one of which spills in a function that it calls. no_spills.cmake
-# must refuse the table because of that kernel.
+# Makes a table from ptxas's messages about two kernels. One kernel calls a function that spills registers, so
+# no_spills.cmake must refuse the table and name that kernel.
 # usage: cmake -DCHECK=... -DTABLER=... -DSCRATCH=... -P planted_spill.cmake
 cmake_minimum_required(VERSION 3.25)
 file(MAKE_DIRECTORY ${SCRATCH})
@@ -25,5 +25,5 @@ endif()
 execute_process(COMMAND ${CMAKE_COMMAND} -DTABLE=${SCRATCH}/planted.txt -P ${CHECK}
                 RESULT_VARIABLE status ERROR_VARIABLE text OUTPUT_VARIABLE text)
 if(status EQUAL 0 OR NOT text MATCHES "bad for sm_80 spills: 12 bytes stored, 8 loaded" OR text MATCHES "good for")
-  message(FATAL_ERROR "the spill was not found, or more than it:\n${text}")
+  message(FATAL_ERROR "not exactly the planted spill was found:\n${text}")
 endif()

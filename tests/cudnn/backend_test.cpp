@@ -1,4 +1,4 @@
-// The backend: refusals before any op is lowered, its description, and the calls that a pass may make.
+// The backend cudnn: refusals before an op is lowered, the description, and the calls of a pass.
 
 #include <iterator>
 #include <sstream>
@@ -9,7 +9,7 @@
 
 using namespace lamina::test;
 
-TEST_CASE("cudnn: making the backend opens nothing, and the backend is available if device and library are") {
+TEST_CASE("cudnn: making the backend opens no library, and the backend needs a device and a library") {
   FakeBackend on;
   CHECK(on.fake.count == 0);
   CHECK(on.backend.name() == "cudnn");
@@ -29,7 +29,7 @@ TEST_CASE("cudnn: making the backend opens nothing, and the backend is available
   CHECK_THROWS_AS(without->device(), LoadError);
 }
 
-TEST_CASE("cudnn: the peak is the rate of its device's units, and the library is not asked") {
+TEST_CASE("cudnn: the peak is the rate of the device's arithmetic units, and makes no call of cuDNN") {
   FakeBackend on;
   on.log.peak_flops_per_second = 6e13;
   CHECK(on.backend.peak_flops_per_second(DType::f32) == 6e13);
@@ -37,7 +37,7 @@ TEST_CASE("cudnn: the peak is the rate of its device's units, and the library is
   CHECK(on.fake.count == 0);
 }
 
-TEST_CASE("cudnn: an update goes to our kernel, in the plan's type, and the library is not asked") {
+TEST_CASE("cudnn: an update is our own kernel, in the plan's type, and makes no call of cuDNN") {
   FakeBackend on;
   on.backend.update({{.rule = Update::Rule::adam}, {.dtype = DType::f64, .count = 7}});
   REQUIRE(on.log.updates.size() == 1);
@@ -48,7 +48,7 @@ TEST_CASE("cudnn: an update goes to our kernel, in the plan's type, and the libr
   CHECK(on.fake.count == 0);
 }
 
-TEST_CASE("cudnn: a type, mixture, layout, chain or name that is not supported is refused by a text that names it") {
+TEST_CASE("cudnn: an unsupported type, mixture of types, layout, fused unit or name is refused with an error") {
   FakeBackend on;
   const auto refuses = [&](Spec spec, const std::string& word, const Choice& choice = {}) {
     INFO(word);
@@ -91,7 +91,7 @@ TEST_CASE("cudnn: a type, mixture, layout, chain or name that is not supported i
   refuses(fc, "no bound on its error", {.max_error = 1e-3});
 }
 
-TEST_CASE("cudnn: lists algorithms for the passes that an op has") {
+TEST_CASE("cudnn: the backend lists algorithms for each pass that an op has") {
   FakeBackend on;
   on.log.unavailable = "no driver";
   const auto count = [&](const Op& op, const std::vector<Shape>& x, Pass pass) {
@@ -107,7 +107,7 @@ TEST_CASE("cudnn: lists algorithms for the passes that an op has") {
   CHECK(on.fake.count == 0);
 }
 
-TEST_CASE("cudnn: a pass of a plan allocates nothing, waits for nothing, and makes no descriptor") {
+TEST_CASE("cudnn: a pass of a plan allocates nothing, waits for nothing, and creates no descriptor") {
   Graph graph("all");
   Value x = relu(conv(graph.input({2, 3, 8, 8}), "conv", {.channels = 4, .kernel = 3, .pad = 1}));
   x = relu(batch_norm(conv(x, "conv2", {.channels = 4, .kernel = 3, .pad = 1, .bias = false}), "bn"));
@@ -119,12 +119,12 @@ TEST_CASE("cudnn: a pass of a plan allocates nothing, waits for nothing, and mak
     std::istringstream words(text);
     return std::vector<std::string>{std::istream_iterator<std::string>(words), {}};
   };
-  // Behind the product an AddTensor adds the bias.
+  // After the product of the fully connected op, AddTensor adds the bias.
   const auto forward = calls_of(
       "ConvolutionForward AddTensor ActivationForward ConvolutionForward BatchNormalizationForwardTraining "
       "ActivationForward PoolingForward PoolingForward LRNCrossChannelForward OpTensor PoolingForward AddTensor "
       "SoftmaxForward");
-  // LRNCrossChannelBackward adds to the result of the add's gradient.
+  // LRNCrossChannelBackward adds its result to the gradient that TransformTensor has written.
   const auto backward = calls_of(
       "SoftmaxBackward ConvolutionBackwardBias PoolingBackward TransformTensor LRNCrossChannelBackward "
       "PoolingBackward PoolingBackward ActivationBackward BatchNormalizationBackward ConvolutionBackwardFilter "
@@ -145,7 +145,7 @@ TEST_CASE("cudnn: a pass of a plan allocates nothing, waits for nothing, and mak
       };
       for (int i = 0; i < 2; ++i) {
         CHECK(calls([&] { plan.forward(); }) == forward);
-        CHECK(names_of(on.log.calls) == forward_beside);  // of cuBLAS
+        CHECK(names_of(on.log.calls) == forward_beside);  // the calls of cuBLAS
         CHECK(calls([&] { plan.backward(); }) == backward);
         CHECK(names_of(on.log.calls) == backward_beside);
       }
@@ -158,7 +158,7 @@ TEST_CASE("cudnn: a pass of a plan allocates nothing, waits for nothing, and mak
   }
 }
 
-TEST_CASE("cudnn: memory can be predicted without a device, as a bound") {
+TEST_CASE("cudnn: without a device, predicted memory is an upper bound") {
   Graph graph("one");
   conv(graph.input({1, 2, 8, 8}), "conv", {.channels = 2, .kernel = 3});
   FakeBackend on;
@@ -169,7 +169,7 @@ TEST_CASE("cudnn: memory can be predicted without a device, as a bound") {
   CHECK(report.workspace == Choice{}.workspace_limit);
 }
 
-TEST_CASE("cudnn: the name is cudnn, or a directory after a colon") {
+TEST_CASE("cudnn: the backend's name is cudnn, optionally with a colon and the library's directory") {
   CHECK_THROWS_AS(make_backend("cudnn:"), Error);
   try {
     auto backend = make_backend("cudnn:nowhere");

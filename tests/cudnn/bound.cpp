@@ -1,4 +1,4 @@
-// A unit that is lowered on a fake cuDNN.
+// A unit that is lowered and bound on a fake cuDNN.
 
 #include "tests/cudnn/bound.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// A unit lowered on a fake. Every tensor has host memory, with a name that the fake's calls show.
+// A unit that is lowered on a fake cuDNN. Every tensor is in host memory, and recorded calls show its name.
 
 #include <memory>
 #include <string>
@@ -11,13 +11,13 @@
 
 namespace lamina::test {
 
-/// Tensors are x0, x1, ..., w0, dw0, state0, dx0, y, dy; blocks saved, scratch, prepared, workspace. Unwanted tensors
-/// are null.
+/// The tensors' names are x0, x1, ..., w0, dw0, state0, dx0, y, dy. The blocks' names are saved, scratch, prepared,
+/// workspace. Unwanted tensors are null.
 struct BoundUnit {
-  /// Lowers, binds, and forgets the calls made so far.
+  /// Lowers and binds the unit, then clears the record of calls.
   BoundUnit(FakeBackend&, const Spec&, const Choice& = {});
 
-  /// Runs the steps that cover a pass, and returns their calls.
+  /// Runs the unit's steps for a pass, and returns their calls.
   std::vector<std::string> run(Pass);
 
   /// Memory for a tensor, as bind_unit requests it.
@@ -44,7 +44,7 @@ Spec spec_of(const FakeBackend&, const Case&, const Conditions& = {.dtype = DTyp
 /// The algorithms of a unit's steps, by pass.
 std::vector<std::string> taken(FakeBackend&, const Spec&, const Choice& = {});
 
-/// Cases of each op, and of each of its forms with different calls.
+/// Cases of each op. An op whose forms make different calls has a case for each form.
 const std::vector<Case>& cases();
 
 }  // namespace lamina::test

@@ -1,4 +1,4 @@
-// The tensors of a plan are read from its key, which has the line of its graph.
+// Runs plans from files. A plan's key has the text of its graph, which lists the tensors.
 
 #include "tests/cudnn/carried_plans.h"
 
@@ -25,14 +25,14 @@ std::vector<std::int64_t> numbers(const std::string& text) {
   return {std::istream_iterator<std::int64_t>(in), {}};
 }
 
-/// Bytes from the begin of the first element of a tensor to the end of its last.
+/// Bytes from the beginning of a tensor's first element to the end of its last element.
 std::size_t bytes_of(int type, const std::vector<std::int64_t>& size, const std::vector<std::int64_t>& strides) {
   std::int64_t last = 0;
   for (std::size_t i = 0; i < size.size(); ++i) last += (size[i] - 1) * strides.at(i);
   return static_cast<std::size_t>(last + 1) * (type == cudnn::data_type::f32 ? 4 : type == data_int8 ? 1 : 2);
 }
 
-/// Runs a plan of the graph with this line.
+/// Runs a plan. `graph` is the graph as text, `text` the serialised plan.
 void run(cudnn::Session& session, const Target& target, const std::string& graph, const std::string& text) {
   const auto built = std::make_shared<BuiltPlan>();
   built->plan = make(target, {execution_plan, {{plan_json, text}}});
@@ -42,7 +42,7 @@ void run(cudnn::Session& session, const Target& target, const std::string& graph
   static const float one = 1;
   std::map<std::int64_t, Buffer> stored;
   std::vector<std::int64_t>& ids = built->tensors;
-  // tensor(type, extents, strides, id, alignment, between two operations or by value)
+  // The groups: type, extents, strides, id, and whether the tensor is virtual or by value.
   const std::regex pattern(R"(17\(901: (\d+), 902: ([\d ]+), 903: ([\d ]+), 906: (\d+), 900: \d+(, 90[78]: yes)?\))");
   for (std::sregex_iterator each(graph.begin(), graph.end(), pattern), end; each != end; ++each) {
     const std::int64_t id = std::stoll((*each)[4]);

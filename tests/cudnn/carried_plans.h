@@ -1,5 +1,5 @@
 #pragma once
-// Plans that another machine made: each is loaded and run, with whatever is in the memory of its tensors.
+// Loads and runs plans that were made on another machine. The contents of their tensors do not matter.
 
 #include <filesystem>
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace lamina::test {
 
-/// The key that a file of a plan has.
+/// The key in a plan's file.
 std::string key_in(const std::string& contents);
 
-/// A line for each file of a folder of plans, by name: "0123456789abcdef.plan, engine 67 2=5: yes", or "no" and why.
-/// If the device fails for good, the last line says so.
+/// One line for each plan in a folder, in the order of names: "0123456789abcdef.plan, engine 67 2=5: yes", or "no" and
+/// the reason. If the device fails for good, the last line says so.
 std::vector<std::string> run_carried_plans(cudnn::Session&, const std::filesystem::path& folder);
 
 }  // namespace lamina::test

@@ -1,4 +1,4 @@
-// The plans that a pack carries, on the device. LAMINA_TEST_PLANS names their folder.
+// The plans of a pack (bench/gpu/pack) run on the device. LAMINA_TEST_PLANS is their folder.
 
 #include "tests/cudnn/carried_plans.h"
 
@@ -10,7 +10,7 @@
 
 using namespace lamina;
 
-TEST_CASE("every plan that is carried is loaded by the device and runs on it") {
+TEST_CASE("every plan of a pack is loaded and runs on the device") {
   const char *const folder = std::getenv("LAMINA_TEST_PLANS"), *const cudnn = std::getenv("LAMINA_TEST_CUDNN");
   if (folder == nullptr || !std::filesystem::is_directory(folder)) test::skip("LAMINA_TEST_PLANS names no folder");
   const auto machine = [] {

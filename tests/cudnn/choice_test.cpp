@@ -1,4 +1,4 @@
-// The algorithm of a convolution that a Choice takes, on fakes with set answers.
+// Which algorithm of a convolution a Choice takes, on a fake cuDNN with set answers.
 
 #include "tests/cudnn/bound.h"
 #include "tests/support/catch.h"
@@ -14,7 +14,7 @@ std::string forward_of(FakeBackend& on, const Choice& choice, DType dtype = DTyp
   return taken(on, spec_of(on, plain_case, {.dtype = dtype}), choice).at(0);
 }
 
-/// The last setting of the forward descriptor's math.
+/// The math type that was set last in the forward descriptor.
 std::string math_of(FakeBackend& on, const Choice& choice, DType dtype = DType::f32) {
   BoundUnit unit(on, spec_of(on, plain_case, {.dtype = dtype}), choice);
   const std::string call = unit.run(Pass::forward).at(0);
@@ -25,7 +25,7 @@ std::string math_of(FakeBackend& on, const Choice& choice, DType dtype = DType::
 
 }  // namespace
 
-TEST_CASE("cudnn: every algorithm has its name and number, in all passes") {
+TEST_CASE("cudnn: every algorithm of every pass has the right name and number") {
   FakeBackend on;
   const Spec spec = spec_of(on, plain_case);
   const std::vector<std::string> forward = {
@@ -45,7 +45,7 @@ TEST_CASE("cudnn: every algorithm has its name and number, in all passes") {
   CHECK(unit.run(Pass::backward_params)[0].find(", 6, workspace, 700") != std::string::npos);
 }
 
-TEST_CASE("cudnn: without a name, the library's first pick within the limit of workspace is taken") {
+TEST_CASE("cudnn: without a name, the first of the library's proposals within the workspace limit is taken") {
   FakeBackend on;
   on.fake.answers[Pass::forward] = {result(6), result(1), result(0)};
   on.fake.workspace = {{6, 5000}, {1, 1000}, {0, 0}};
@@ -58,7 +58,7 @@ TEST_CASE("cudnn: without a name, the library's first pick within the limit of w
       Says("winograd needs 5000 bytes of workspace, the limit is 9", "implicit_gemm needs 10", "forward"));
 }
 
-TEST_CASE("cudnn: picks that the library itself refuses are passed over, by the numbers of its version") {
+TEST_CASE("cudnn: proposals that the library then refuses are skipped, by the status numbers of its version") {
   for (const auto& [version, refusal] : {std::pair{7605, 9}, {8907, 9}, {91900, 3003}}) {
     FakeBackend on(static_cast<std::size_t>(version));
     const int math = version < 8000 ? 0 : 3;
@@ -79,7 +79,7 @@ TEST_CASE("cudnn: a failed query for the workspace is an error, not a refusal") 
   CHECK_THROWS_AS(forward_of(on, {}), DeviceError);
 }
 
-TEST_CASE("cudnn: a determinism demand drops what the manual or the library calls nondeterministic") {
+TEST_CASE("cudnn: a demand for determinism excludes algorithms that the manual or the library calls nondeterministic") {
   FakeBackend on;
   const Spec spec = spec_of(on, plain_case);
   CHECK(taken(on, spec)[1] == "algo_0");
@@ -91,27 +91,29 @@ TEST_CASE("cudnn: a determinism demand drops what the manual or the library call
   CHECK(forward_of(on, {.deterministic = true}) == "implicit_gemm");
 }
 
-TEST_CASE("cudnn: a step declares the determinism and the math of what was taken") {
+TEST_CASE("cudnn: a step declares the determinism and the math of its algorithm") {
   FakeBackend on;
   const Spec spec = spec_of(on, plain_case);
   const auto step = [&](std::size_t pass, const Choice& choice) {
     return on.backend.lower(spec, choice).steps.at(pass);
   };
   CHECK(step(0, {}).deterministic);
-  CHECK_FALSE(step(1, {}).deterministic);  // algo_0, by the manual
+  CHECK_FALSE(step(1, {}).deterministic);  // the manual calls algo_0 nondeterministic
   CHECK_FALSE(step(2, {}).deterministic);
   CHECK_FALSE(step(1, {.algorithm = {"", "algo_3", ""}}).deterministic);
   CHECK(step(1, {.algorithm = {"", "algo_1", ""}}).deterministic);
   CHECK(step(2, {.deterministic = true}).deterministic);
   CHECK(step(0, {}).math == Math::strict);
-  CHECK(step(0, {.algorithm = {"gemm", "", ""}, .math = Math::tf32}).math == Math::strict);  // the answer was FMA
+  CHECK(step(0, {.algorithm = {"gemm", "", ""}, .math = Math::tf32}).math ==
+        Math::strict);  // gemm's answer has FMA math
   on.fake.answers[Pass::forward] = {result(1, 0, cudnn::math_type::tensor_op, cudnn::determinism::none)};
   CHECK(step(0, {.math = Math::tf32}).math == Math::tf32);
-  CHECK_FALSE(step(0, {.math = Math::tf32}).deterministic);  // by the library's answer
+  CHECK_FALSE(step(0, {.math = Math::tf32}).deterministic);  // the library's answer says so
   on.fake.answers[Pass::forward] = {result(1, 0, cudnn::math_type::standard)};
   CHECK(step(0, {.math = Math::tf32}).math == Math::tf32);  // standard math may be tf32
   CHECK(step(0, {}).math == Math::strict);
-  CHECK(step(0, {.algorithm = {"gemm", "", ""}, .math = Math::tf32}).math == Math::tf32);  // no answer: as requested
+  CHECK(step(0, {.algorithm = {"gemm", "", ""}, .math = Math::tf32}).math ==
+        Math::tf32);  // gemm has no answer: the requested math
   const Spec connected = spec_of(on, {"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}});
   for (const Math math : {Math::strict, Math::tf32})
     for (const Lowered::Step& made : on.backend.lower(connected, {.math = math}).steps) CHECK(made.math == math);
@@ -137,18 +139,18 @@ TEST_CASE("cudnn: an algorithm that may refuse to add to a gradient is taken by 
                                          ContainsSubstring("give its name"));
 }
 
-TEST_CASE("cudnn: an answer's status is not explained by the last error, which is another call's") {
+TEST_CASE("cudnn: an error about a refused proposal does not quote the last error message, which is another call's") {
   FakeBackend on;
   on.fake.last_error = "stale";
   on.fake.answers[Pass::forward] = {result(4, 0, 3, 1, 3000)};
   CHECK_THROWS_WITH(forward_of(on, {}),
                     ContainsSubstring("fft: CUDNN_STATUS_NOT_SUPPORTED (3000)") && !ContainsSubstring("stale"));
   on.fake.answers[Pass::forward] = {result(4)};
-  on.fake.workspace_status[4] = 3000;  // status of the call just made
+  on.fake.workspace_status[4] = 3000;  // the last error message is this call's
   CHECK_THROWS_WITH(forward_of(on, {}), ContainsSubstring("fft: CUDNN_STATUS_NOT_SUPPORTED (3000): stale"));
 }
 
-TEST_CASE("cudnn: from cuDNN 8 on strict math is FMA, and an answer that allows TF32 is never taken") {
+TEST_CASE("cudnn: from cuDNN 8 on, strict math is FMA, and a proposal that allows TF32 is never taken") {
   CHECK(math_of(*std::make_unique<FakeBackend>(91900), {}) == "3");
   CHECK(math_of(*std::make_unique<FakeBackend>(8907), {}) == "3");
   CHECK(math_of(*std::make_unique<FakeBackend>(7605), {}) == "0");
@@ -157,14 +159,14 @@ TEST_CASE("cudnn: from cuDNN 8 on strict math is FMA, and an answer that allows 
   on.fake.answers[Pass::forward] = {result(1, 0, cudnn::math_type::tensor_op),
                                     result(1, 0, cudnn::math_type::standard)};
   CHECK(forward_of(on, {.algorithm = {"implicit_precomp_gemm", "", ""}}) == "implicit_precomp_gemm");
-  CHECK(math_of(on, {}) == "3");  // unchanged, although the answer was the standard math
+  CHECK(math_of(on, {}) == "3");  // FMA, although the answer was the standard math
   on.fake.answers[Pass::forward].pop_back();
   CHECK_THROWS_WITH(forward_of(on, {}), ContainsSubstring("would take tensor cores"));
   CHECK_THROWS_WITH(forward_of(on, {.algorithm = {"implicit_precomp_gemm", "", ""}}),
                     ContainsSubstring("would take tensor cores"));
 }
 
-TEST_CASE("cudnn: in f64 an answer of tensor cores is taken, because they multiply f64 in full") {
+TEST_CASE("cudnn: in f64 a proposal with tensor cores is taken, because they multiply f64 in full precision") {
   FakeBackend on;
   for (const int math : {cudnn::math_type::tensor_op, cudnn::math_type::standard, cudnn::math_type::fma}) {
     on.fake.answers[Pass::forward] = {result(1, 0, math)};
@@ -174,7 +176,7 @@ TEST_CASE("cudnn: in f64 an answer of tensor cores is taken, because they multip
   }
 }
 
-TEST_CASE("cudnn: tf32 is asked for by name, takes the answer's math, and never rounds to 16 bits") {
+TEST_CASE("cudnn: with tf32 requested, the proposal's math is taken, but never math that rounds to 16 bits") {
   FakeBackend on;
   on.fake.answers[Pass::forward] = {result(6, 0, cudnn::math_type::allow_conversion),
                                     result(1, 0, cudnn::math_type::tensor_op), result(0)};
@@ -186,7 +188,7 @@ TEST_CASE("cudnn: tf32 is asked for by name, takes the answer's math, and never 
   CHECK_THROWS_WITH(forward_of(old, {.math = Math::tf32}), ContainsSubstring("7.6.5 has no tf32"));
 }
 
-TEST_CASE("cudnn: an environment that overrides the math is reported, and refused where it contradicts the request") {
+TEST_CASE("cudnn: environment variables that override the math are reported, and refused if the math is wrong then") {
   const Variable override("NVIDIA_TF32_OVERRIDE", "1"), emulation("CUBLAS_EMULATE_DOUBLE_PRECISION", "1");
   FakeBackend on;
   CHECK_THAT(on.backend.describe(),
@@ -203,7 +205,7 @@ TEST_CASE("cudnn: an environment that overrides the math is reported, and refuse
   CHECK_NOTHROW(on.backend.lower(spec_of(on, {"", Relu{}, {{1, 2, 3, 3}}}), {}));
 }
 
-TEST_CASE("cudnn: a product is refused if its workspace may be too small for cuBLAS, or if it has none") {
+TEST_CASE("cudnn: a product is refused if the workspace limit is 0 or may be too small for cuBLAS") {
   FakeBackend on;
   const Spec spec = spec_of(on, {"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}});
   for (const std::size_t limit : {std::size_t{0}, std::size_t{16383}})
@@ -212,14 +214,14 @@ TEST_CASE("cudnn: a product is refused if its workspace may be too small for cuB
   CHECK(on.backend.lower(spec, {.workspace_limit = 16384}).steps.at(0).kernel->workspace_bytes() == 16384);
 }
 
-TEST_CASE("cudnn: an unknown name is answered with the known ones, a bound on the error refused") {
+TEST_CASE("cudnn: an unknown name is an error with the known names, and a bound on the error is refused") {
   FakeBackend on;
   CHECK_THROWS_MATCHES(forward_of(on, {.algorithm = {"quick", "", ""}}), UsageError,
                        Says("quick", "winograd_nonfused"));
   CHECK_THROWS_WITH(forward_of(on, {.max_error = 1e-3}), ContainsSubstring("no bound on its error"));
 }
 
-TEST_CASE("cudnn: a named algorithm that the library's list lacks is still asked for") {
+TEST_CASE("cudnn: a named algorithm is tried even if the library does not propose it") {
   FakeBackend on;
   on.fake.answers[Pass::forward] = {result(1)};
   CHECK(forward_of(on, {.algorithm = {"gemm", "", ""}}) == "gemm");
@@ -228,7 +230,7 @@ TEST_CASE("cudnn: a named algorithm that the library's list lacks is still asked
                     ContainsSubstring("gemm: CUDNN_STATUS_NOT_SUPPORTED"));
 }
 
-TEST_CASE("cudnn: without a device, the workspace is the limit, and is reported as a bound") {
+TEST_CASE("cudnn: without a device, the workspace is the limit, and is reported as an upper bound") {
   FakeBackend on;
   on.log.unavailable = "no GPU here";
   const Lowered lowered =

@@ -1,4 +1,4 @@
-// Convolutions on a fake: the calls of each pass, their descriptors, factors and memory.
+// Convolutions on a fake cuDNN: the calls of each pass, their descriptors, factors and memory.
 
 #include "tests/cudnn/bound.h"
 #include "tests/support/catch.h"
@@ -36,7 +36,7 @@ TEST_CASE("cudnn: a convolution's calls carry its geometry, groups, math, algori
                                                    conv + ", 1, workspace, 200, 0, " + x + ", dx0)"});
 }
 
-TEST_CASE("cudnn: gradients are added with beta 1, in f64 by factors of f64") {
+TEST_CASE("cudnn: gradients are added with beta 1, and in f64 the factors are f64") {
   FakeBackend on;
   BoundUnit unit(on, spec_of(on, grouped, {.dtype = DType::f64, .adds = true}));
   for (const Pass pass : {Pass::backward_params, Pass::backward_data})
@@ -48,7 +48,7 @@ TEST_CASE("cudnn: gradients are added with beta 1, in f64 by factors of f64") {
   CHECK(unit.run(Pass::forward)[0].find(", 0, f64") != std::string::npos);
 }
 
-TEST_CASE("cudnn: by rule a convolution, bias and ReLU are three calls, and by a fused name one call") {
+TEST_CASE("cudnn: a convolution with bias and ReLU is three calls by default, and one call by a fused algorithm") {
   FakeBackend on;
   const Spec spec = spec_of(on, with_relu);
   BoundUnit by_rule(on, spec);
@@ -75,7 +75,7 @@ TEST_CASE("cudnn: by rule a convolution, bias and ReLU are three calls, and by a
 }
 
 TEST_CASE(
-    "cudnn: each algorithm of a unit with bias and ReLU has a fused variant, and those of other units have none") {
+    "cudnn: each algorithm of a unit with bias and ReLU has a fused variant, and other units have no fused variants") {
   FakeBackend on;
   const Spec spec = spec_of(on, with_relu), alone = spec_of(on, grouped);
   const std::vector<std::string> names = on.backend.algorithms(spec, Pass::forward);
@@ -90,8 +90,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "cudnn: a fused call that the library refuses, by whatever status, is Unsupported and named, but a failure is "
-    "not") {
+    "cudnn: a fused call that the library refuses, with any status, is Unsupported, but a failed call is a "
+    "DeviceError") {
   for (const auto& [version, not_supported, bad_parameter, failure] :
        {std::tuple{std::size_t{91900}, 3000, 2000, 5000}, {std::size_t{8907}, 9, 3, 8}}) {
     FakeBackend on(version);
@@ -101,7 +101,7 @@ TEST_CASE(
       answers(status);
       CHECK_THROWS_MATCHES(unit.run(Pass::forward), Unsupported,
                            Says("refuses gemm+fused", "(" + std::to_string(status) + ")", "without +fused"));
-      CHECK(on.fake.names().empty());  // nothing ran in its place
+      CHECK(on.fake.names().empty());  // no other call was made
     }
     answers(failure);
     CHECK_THROWS_AS(unit.run(Pass::forward), DeviceError);
@@ -110,7 +110,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("cudnn: a version without the fused call refuses its names, and needs them for nothing else") {
+TEST_CASE("cudnn: a version without the fused call refuses fused names, and runs all other algorithms") {
   FakeBackend on;
   on.fake.api.ConvolutionBiasActivationForward = nullptr;
   BoundUnit unit(on, spec_of(on, with_relu));
@@ -118,7 +118,7 @@ TEST_CASE("cudnn: a version without the fused call refuses its names, and needs 
   CHECK_THROWS_AS(on.backend.lower(spec_of(on, with_relu), by_name("gemm+fused", "", "")), Unsupported);
 }
 
-TEST_CASE("cudnn: a fused ReLU masks dy once, and both gradients read the masked one") {
+TEST_CASE("cudnn: a fused ReLU masks dy once, and both gradients read the masked dy") {
   FakeBackend on;
   BoundUnit unit(on, spec_of(on, with_relu));
   CHECK(unit.lowered.backward_reads_y);
@@ -145,7 +145,7 @@ TEST_CASE("cudnn: if y and dy have different strides, the mask is applied to a c
   CHECK(params[1].find(", scratch, ") < params[1].find(", y, 0, "));
 }
 
-TEST_CASE("cudnn: nhwc tensors have their strides, and filters their format") {
+TEST_CASE("cudnn: in nhwc, tensors have the strides and filters the format of nhwc") {
   FakeBackend on;
   BoundUnit unit(on, spec_of(on, grouped, {.dtype = DType::f32, .layout = Layout::nhwc}));
   const std::string call = unit.run(Pass::forward)[0];
@@ -153,7 +153,7 @@ TEST_CASE("cudnn: nhwc tensors have their strides, and filters their format") {
   CHECK(call.find("f32 filter 4x3x3x2 nhwc") != std::string::npos);
 }
 
-TEST_CASE("cudnn: a data gradient that nobody wants is neither asked about nor computed") {
+TEST_CASE("cudnn: for an unwanted data gradient, no algorithm is queried and nothing is computed") {
   FakeBackend on;
   BoundUnit unit(on, spec_of(on, grouped, {.dtype = DType::f32, .wants = {false}}));
   CHECK(unit.run(Pass::backward_data).empty());
@@ -165,7 +165,7 @@ TEST_CASE("cudnn: a data gradient that nobody wants is neither asked about nor c
   CHECK(on.fake.names() == CallTexts{"ConvolutionBackwardBias"});
 }
 
-TEST_CASE("cudnn: what the library refuses while it runs is Unsupported, with call, status and version") {
+TEST_CASE("cudnn: a call that the library refuses at run time is Unsupported, with the call, status and version") {
   FakeBackend on;
   BoundUnit unit(on, spec_of(on, grouped, {.dtype = DType::f32, .adds = true}), by_name("", "", "fft"));
   on.fake.status["ConvolutionBackwardData"] = 3000;

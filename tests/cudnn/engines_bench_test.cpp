@@ -1,4 +1,4 @@
-// lamina_bench engines: tables, files, errors, and the time for ten networks.
+// The command lamina_bench engines: tables, files, errors, and the time for ten networks.
 
 #include <dlfcn.h>
 
@@ -35,19 +35,19 @@ std::string said_by_engines(const std::string& arguments, int status = 0, const 
 constexpr const char* ten = "alexnet,inception_v1,vgg16,vgg19,resnet18,resnet34,resnet50,resnet101,resnet152,resnet200";
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double most_seconds = 120;  // of a program under a sanitizer
+constexpr double most_seconds = 120;  // processor time, with a sanitizer
 #else
 constexpr double most_seconds = 60;
 #endif
 
 }  // namespace
 
-TEST_CASE("engines of all convolutions of the ten networks are listed in seconds, strict ones without tensor cores") {
+TEST_CASE("listing all convolutions' engines of ten networks takes seconds, and strict ones use no tensor cores") {
   const Folder folder;
   const std::string out = folder.file("engines.json");
   double least = std::numeric_limits<double>::infinity();
   for (int attempt = 0; attempt < 3 && least >= most_seconds; ++attempt) {
-    const double start = seconds_of_ended();  // processor time, which other programs do not change
+    const double start = seconds_of_ended();  // processor time: other programs do not change it
     said_by_engines(std::string(ten) + " --device=h200 --benchmark_out=" + out);
     const double seconds = seconds_of_ended() - start;
     std::printf("ten networks, f32 with and without TF32: %.1f s\n", seconds);
@@ -78,11 +78,10 @@ TEST_CASE("engines of all convolutions of the ten networks are listed in seconds
   }
   REQUIRE(networks.size() == 10);
   REQUIRE(convolutions.size() > 60);
-  REQUIRE(first_picks > static_cast<int>(convolutions.size()));  // mode A has an answer, not the fallback alone
+  REQUIRE(first_picks > static_cast<int>(convolutions.size()));  // mode A proposes engines, not only the fallback list
 }
 
-TEST_CASE(
-    "layouts, batches and types are asked about separately: layouts and batches have tables, types have columns") {
+TEST_CASE("each layout, batch and type is queried: layouts and batches have tables, types have columns") {
   const Folder folder;
   const std::string out = folder.file("engines.json");
   const std::string table =
@@ -91,16 +90,17 @@ TEST_CASE(
                            "without a graph: dropout, softmax", "strict", "bf16", "backward_data+fused"})
     REQUIRE_THAT(table, ContainsSubstring(part));
   const json all = lamina::test::read(out);
-  const bool driver = ::dlopen("libcuda.so.1", RTLD_LAZY) != nullptr;  // else "none" says nothing of compiled engines
+  const bool driver =
+      ::dlopen("libcuda.so.1", RTLD_LAZY) != nullptr;  // without it, "none" may only mean that no engine compiles
   REQUIRE(all["context"]["cudnn"][0]["driver"] == driver);
   REQUIRE((table.find("no libcuda.so.1, which cuDNN 9.") == table.npos) == driver);
   // For each layout, batch and type: three passes of two convolutions, and two passes of a pool. For each batch and
-  // type: three passes of two products, and in nhwc the data gradient of the second convolution with the mask of the
-  // first.
+  // type: three passes of two fully connected ops, and in nhwc the second convolution's data gradient with the first
+  // one's mask.
   REQUIRE(all["graphs"].size() == (3 * 2 + 2) * 8 + 3 * 2 * 4 + 4);
 }
 
-TEST_CASE("one layer is asked about by its name or by its fields, and every row names its unit") {
+TEST_CASE("one layer can be given by its name or by its fields, and every row names its unit") {
   const auto rows = [](const std::string& said, const std::string& begin) {
     std::size_t count = 0;
     for (std::size_t at = said.find(begin); at != std::string::npos; at = said.find(begin, at + 1)) ++count;
@@ -111,7 +111,7 @@ TEST_CASE("one layer is asked about by its name or by its fields, and every row 
   CHECK_THAT(named, ContainsSubstring("asked about h100: 3 distinct graphs") && !ContainsSubstring("conv2d_1"));
   const std::string own = said_by_engines("conv --input=2x8x9x9 --channels=4 --kernel=3 --device=h100");
   CHECK_THAT(own, ContainsSubstring("conv(4, 3x3) of 2x8x9x9, batch 2, nchw"));
-  CHECK(rows(own, "conv(4, 3x3) ") == 4);  // the title, and three passes
+  CHECK(rows(own, "conv(4, 3x3) ") == 4);  // in the title and three passes
   said_by("engines mnist_cnn --layer=conv2d_9 --device=h100", 2,
           "no layer \"conv2d_9\": did you mean \"conv2d_1\" or \"conv2d_2\"?");
   said_by("engines mnist_cnn --layer=dropout_1 --device=h100", 2, "no layer \"dropout_1\"");
@@ -119,7 +119,7 @@ TEST_CASE("one layer is asked about by its name or by its fields, and every row 
           "--batch applies to networks only");
 }
 
-TEST_CASE("an unknown --device is refused with the known ones, a file that lacks properties with one that has all") {
+TEST_CASE("an unknown --device is refused with the known names, and an incomplete file with a complete one") {
   said_by_engines("mnist_cnn ", 2, "--device");
   said_by_engines("mnist_cnn --device=h2000", 2,
                   "no device \"h2000\", and no such file: valid names: a100, h100, h200");
@@ -131,11 +131,11 @@ TEST_CASE("an unknown --device is refused with the known ones, a file that lacks
                ContainsSubstring("bench/devices/h200.json has all keys"));
 }
 
-TEST_CASE("plans of precompiled engines are built without a device, kept, and loaded the second time") {
+TEST_CASE("plans of precompiled engines are built without a device and kept, and a second run loads them") {
   const Folder folder;
   const std::string what = "mnist_cnn --device=h200 --build=first --plans=" + folder.file("plans") +
                            " --benchmark_out=" + folder.file("built.json");
-  // Of the first line: "14 distinct graphs, 435 plans, 20 of them from the folder".
+  // Plans and loaded plans from the first line: "14 distinct graphs, 435 plans, 20 of them from the folder".
   const auto loaded = [](const std::string& said) {
     std::pair<int, int> numbers;
     const char* const begin = said.c_str() + said.find("distinct graphs, ");
@@ -155,7 +155,7 @@ TEST_CASE("plans of precompiled engines are built without a device, kept, and lo
         REQUIRE(engine["plan"]["workspace_bytes"].get<std::int64_t>() >= 0);
         ++plans;
       }
-  REQUIRE(plans >= 24);  // three passes of four products, with TF32 and without
+  REQUIRE(plans >= 24);  // three passes of four convolutions and fully connected ops, with TF32 and without
 
   const auto file = std::filesystem::directory_iterator(folder / "plans")->path();
   lamina::test::write(file, lamina::test::contents(file).substr(0, 100));
@@ -166,25 +166,25 @@ TEST_CASE("plans of precompiled engines are built without a device, kept, and lo
   REQUIRE(loaded(third) == std::pair(built, built));
 }
 
-TEST_CASE("the help of engines says that --cudnn takes several") {
+TEST_CASE("the help of engines says that --cudnn takes several versions") {
   said_by("engines --help", 0, "several are compared with the first");
 }
 
-TEST_CASE("two versions are compared pick by pick: one with itself has no change") {
+TEST_CASE("two cuDNN versions are compared pick by pick, and a version compared with itself has no change") {
   const std::string plain = said_by_engines("mnist_cnn --device=h200");
   const std::string directory = plain.substr(plain.find(" in ") + 4, plain.find(',') - plain.find(" in ") - 4);
   REQUIRE_THAT(said_by_engines("mnist_cnn --device=h200 --cudnn=" + directory + "," + directory),
                ContainsSubstring("mnist_cnn, batch 16, nchw: 0 of "));
 }
 
-TEST_CASE("what --build and --dtype cannot do is refused before cuDNN is asked") {
+TEST_CASE("unusable values of --build and --dtype are refused before cuDNN is opened") {
   const std::string what = "engines mnist_cnn --device=h200 ";
   said_by(what + "--dtype=f64", 2, "f32, f16 and bf16");
   said_by(what + "--plans=x", 2, "--build=first or --build=all");
   said_by(what + "--build=some", 2, "--build");
 }
 
-TEST_CASE("a cuDNN that is absent or too old is reported with what to do") {
+TEST_CASE("a missing or too old cuDNN is reported with advice") {
   const std::string what = "engines mnist_cnn --device=h200 --cudnn=" LAMINA_TEST_FAKES;
   CHECK_THAT(said_by(what + "/nowhere", 1, "no cuDNN in"), ContainsSubstring("--cudnn=DIR"));
   CHECK_THAT(said_by(what + "/8.9", 1, "8.9.7"), ContainsSubstring("9.8 or later"));

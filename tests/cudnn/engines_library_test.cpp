@@ -1,4 +1,4 @@
-// Queries to the installed cuDNN. Exit status 77 if there is none: ctest then reports "skipped".
+// Queries to the installed cuDNN. Without a cuDNN the exit status is 77, which ctest reports as "skipped".
 
 #include <fstream>
 #include <iterator>
@@ -22,14 +22,14 @@ std::string properties(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-/// While it exists, this thread's allocations may leak: NVIDIA's library keeps some of its memory to the end.
+/// During its lifetime this thread's allocations may leak: cuDNN keeps some memory until the process ends.
 struct LeaksAllowed {
 #if defined(__SANITIZE_ADDRESS__)
   __lsan::ScopedDisabler disabler;
 #endif
 };
 
-/// Ends the process if no cuDNN of 9.8 or later is installed.
+/// Opens the installed cuDNN. Ends the process if no cuDNN 9.8 or later is installed.
 void opened(std::optional<CudnnEngines>& cudnn, const std::string& device) {
   try {
     cudnn.emplace("", properties(device));
@@ -66,23 +66,23 @@ TEST_CASE(
       REQUIRE(engines.size() >= 4);
       REQUIRE_FALSE(engines.front().fallback);
       REQUIRE(engines.back().fallback);
-      REQUIRE(any_has(engines, "tensor_core"));  // unless the environment forbids TF32
+      REQUIRE(any_has(engines, "tensor_core"));  // fails if the environment forbids TF32
       REQUIRE(std::any_of(engines.begin(), engines.end(), [](const CudnnEngine& e) { return e.strict(); }));
       for (const CudnnEngine& engine : engines) {
         REQUIRE(engine.workspace_bytes >= 0);
         REQUIRE(engine.index >= 0);
-        for (const std::string& note : engine.notes) REQUIRE(note.find(" note ") == note.npos);  // each has a name
+        for (const std::string& note : engine.notes) REQUIRE(note.find(" note ") == note.npos);  // each note has a name
       }
     }
 }
 
-TEST_CASE("a set of properties that lacks any key is refused by the installed cuDNN in its own words") {
+TEST_CASE("device properties without one of their keys are refused, with the installed cuDNN's message") {
   [[maybe_unused]] const LeaksAllowed by_the_library{};
   std::optional<CudnnEngines> cudnn;
   opened(cudnn, "h200");
   const json whole = json::parse(properties("h200"));
   for (const auto& [key, value] : whole.items()) {
-    if (key == "deviceName" || key == "memoryBusWidth") continue;  // some versions do not ask for them
+    if (key == "deviceName" || key == "memoryBusWidth") continue;  // some versions do not need them
     json less = whole;
     less.erase(key);
     CAPTURE(key);

@@ -1,4 +1,4 @@
-// Queries for engines to cuDNN's graph API: the arguments of the calls, the effect of each failure, files that are no
+// Queries for engines to cuDNN's graph API: the arguments of the calls, failures of each call, and files that are no
 // suitable cuDNN.
 
 #include "lib/backends/cudnn/graph/operations.h"
@@ -40,7 +40,7 @@ std::vector<CudnnEngine> ask(const Api& api, Layout layout = Layout::nchw, Pass 
 
 }  // namespace
 
-TEST_CASE("engines are listed in the order of mode A, then of the fallback list, with their notes by name") {
+TEST_CASE("engines are listed in the order of mode A, then of the fallback mode, with their notes by name") {
   const Api api = test::fake_graph_api();
   const std::vector<CudnnEngine> engines = ask(api);
   REQUIRE(fake_graph().modes == Numbers{mode_a, mode_fallback});
@@ -59,7 +59,7 @@ TEST_CASE("engines are listed in the order of mode A, then of the fallback list,
   REQUIRE(engines[0].knobs == knobs);
 }
 
-TEST_CASE("the library gets the convolution: extents, strides of the layout, windows, and which tensor is which") {
+TEST_CASE("cuDNN gets the convolution's extents, strides, window and the role of each tensor") {
   const Layout layout = GENERATE(Layout::nchw, Layout::nhwc);
   const Pass pass = GENERATE(Pass::forward, Pass::backward_data, Pass::backward_params);
   const Api api = test::fake_graph_api();
@@ -93,13 +93,13 @@ TEST_CASE("the library gets the convolution: extents, strides of the layout, win
   REQUIRE(told.at(kind).others.size() == 4);
 }
 
-TEST_CASE("each call that fails ends in a DeviceError that names it, and leaves no descriptor behind") {
+TEST_CASE("each failing call ends in a DeviceError that names the call, and no descriptor is leaked") {
   Api api = test::fake_graph_api();
   ask(api);
   const int calls = fake_graph().calls;
   REQUIRE(calls > 60);
   REQUIRE(fake_graph().created == fake_graph().destroyed);
-  const int before = 3;  // calls of Target
+  const int before = 3;  // Target makes these calls
   for (int call = before + 1; call <= calls; ++call) {
     api = test::fake_graph_api();
     const std::string text = said_by<DeviceError>([&] {
@@ -115,7 +115,7 @@ TEST_CASE("each call that fails ends in a DeviceError that names it, and leaves 
   }
 }
 
-TEST_CASE("heuristics that cannot do a convolution propose nothing, which is no error") {
+TEST_CASE("heuristics that do not support a convolution propose no engine, which is no error") {
   const int mode = GENERATE(mode_a, mode_fallback);
   const Api api = test::fake_graph_api();
   fake_graph().refused_mode = mode;
@@ -125,7 +125,7 @@ TEST_CASE("heuristics that cannot do a convolution propose nothing, which is no 
 }
 
 TEST_CASE("device properties that the library refuses are the caller's mistake, reported with its message") {
-  for (int call = 2; call <= 3; ++call) {  // the call that sets the text, and the one that finalizes it
+  for (int call = 2; call <= 3; ++call) {  // the calls that set and finalize the properties
     const Api api = test::fake_graph_api();
     fake_graph().failing_call = call;
     const std::string text = said_by<UsageError>([&] { const Target device(api, "{}"); });
@@ -135,7 +135,7 @@ TEST_CASE("device properties that the library refuses are the caller's mistake, 
   }
 }
 
-TEST_CASE("a version before 9.8 cannot be asked, nor one that lacks the calls: both are a LoadError") {
+TEST_CASE("a cuDNN before 9.8, or without the graph API's functions, is a LoadError") {
   const std::string folder = LAMINA_TEST_FAKES;
   const auto text = [&](const std::string& name) {
     return said_by<LoadError>([&] { const CudnnEngines cudnn(folder + name, "{}"); });
@@ -153,7 +153,7 @@ TEST_CASE("a version before 9.8 cannot be asked, nor one that lacks the calls: b
              ContainsSubstring("cudnnBackendCreateDescriptor"));
 }
 
-TEST_CASE("a cuDNN of a directory is opened to be asked, and closed with its owner") {
+TEST_CASE("a cuDNN in a directory is opened for a query, and closed with its owner") {
   const std::string folder = std::filesystem::canonical(LAMINA_TEST_FAKES "/graph").string();
   {
     const CudnnEngines cudnn(folder, "{}");

@@ -1,4 +1,5 @@
-// Every call fails once, at each place where it is made: the error has the right kind, and every object is destroyed.
+// Every call fails once, at each place that makes the call. The error must have the right kind, and every object must
+// be destroyed.
 
 #include "tests/cudnn/bound.h"
 #include "tests/support/catch.h"
@@ -9,7 +10,7 @@ namespace {
 
 enum class Kind { none, unsupported, memory, device };
 
-/// Lowers a case and runs all its passes; counts the calls that could fail.
+/// Lowers a case and runs all its passes. Returns the kind of error, if any.
 Kind run_kernels(FakeBackend& on, const Spec& spec) {
   try {
     BoundUnit unit(on, spec);
@@ -27,7 +28,7 @@ Kind run_kernels(FakeBackend& on, const Spec& spec) {
 
 }  // namespace
 
-TEST_CASE("cudnn: each call that fails is an error of its kind, and nothing is leaked") {
+TEST_CASE("cudnn: each failing call is an error of the right kind, and nothing is leaked") {
   struct Failure {
     std::size_t version;
     cudnn::Status status;
@@ -40,7 +41,8 @@ TEST_CASE("cudnn: each call that fails is an error of its kind, and nothing is l
                                  {8907, 9, Kind::unsupported},
                                  {7605, 2, Kind::memory}})
     for (const Case& c : cases()) {
-      if (std::holds_alternative<Recurrent>(c.op) && failure.version < 90000) continue;  // refused
+      if (std::holds_alternative<Recurrent>(c.op) && failure.version < 90000)
+        continue;  // an LSTM needs a later version
       int calls = 0;
       {
         FakeBackend on(failure.version);
@@ -55,7 +57,7 @@ TEST_CASE("cudnn: each call that fails is an error of its kind, and nothing is l
         on.fake.fail_call = call;
         on.fake.fail_status = failure.status;
         const Kind kind = run_kernels(on, spec_of(on, c));
-        // A refusal may lead to an alternative: an algorithm further down, three calls for one, a copy.
+        // After a refusal the backend may try an alternative: the next algorithm, three calls instead of one, a copy.
         if (failure.kind == Kind::unsupported)
           CHECK((kind == Kind::unsupported || kind == Kind::none));
         else
@@ -65,7 +67,7 @@ TEST_CASE("cudnn: each call that fails is an error of its kind, and nothing is l
     }
 }
 
-TEST_CASE("cudnn: a product for which cuBLAS finds no room is out of memory, like a call of cuDNN") {
+TEST_CASE("cudnn: a product for which cuBLAS cannot allocate memory throws OutOfMemory, as a call of cuDNN does") {
   FakeBackend on;
   BoundUnit unit(on, spec_of(on, {"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}}));
   for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data}) {
@@ -76,7 +78,7 @@ TEST_CASE("cudnn: a product for which cuBLAS finds no room is out of memory, lik
   }
 }
 
-TEST_CASE("cudnn: a handle that was not made is made at the next call") {
+TEST_CASE("cudnn: after a failure to create the handle, the next call creates it") {
   FakeBackend on;
   on.fake.fail_call = 1;
   on.fake.fail_status = 5000;
@@ -86,7 +88,7 @@ TEST_CASE("cudnn: a handle that was not made is made at the next call") {
   CHECK(on.fake.living == 1);
 }
 
-TEST_CASE("cudnn: an entry point that the version lacks is named when it is needed") {
+TEST_CASE("cudnn: a function that the cuDNN version lacks is named when it is needed") {
   FakeBackend on;
   on.fake.api.SoftmaxForward = nullptr;
   BoundUnit unit(on, spec_of(on, {"", Softmax{}, {{2, 3, 1, 1}}}));

@@ -1,4 +1,5 @@
-// A batch norm folded into a convolution in inference, on a fake: what prepare folds, and the calls that read it.
+// A batch norm folded into a convolution in inference, on a fake cuDNN: the folds of the prepare pass, and the calls
+// that read the folded filter.
 
 #include "lamina/plan.h"
 #include "tests/cudnn/bound.h"
@@ -15,7 +16,7 @@ Case folded(bool bias, std::vector<Link> tail) {
   return {"", Conv{.channels = 4, .kernel = 1, .bias = bias}, {{2, 3, 2, 2}}, std::move(tail), Mode::inference};
 }
 
-/// A unit in inference. Calls show the filter in its prepared memory as "folded filter".
+/// A unit in inference. Recorded calls show the filter in the prepared memory as "folded filter".
 struct Folded : BoundUnit {
   Folded(FakeBackend& on, const Spec& spec, const Choice& choice = {}) : BoundUnit(on, spec, choice) {
     on.fake.name(filter(), "folded filter");
@@ -34,7 +35,7 @@ Graph residual() {
 
 }  // namespace
 
-TEST_CASE("cudnn: prepare folds a batch norm into filter and bias, of a convolution with and without a bias") {
+TEST_CASE("cudnn: prepare folds a batch norm into filter and bias, even if the convolution has no bias") {
   for (const bool bias : {true, false})
     for (const DType dtype : {DType::f32, DType::f64}) {
       FakeBackend on;
@@ -59,7 +60,7 @@ TEST_CASE("cudnn: prepare folds a batch norm into filter and bias, of a convolut
     }
 }
 
-TEST_CASE("cudnn: a folded convolution, an Add and a ReLU are one call of a fused algorithm, and four calls by rule") {
+TEST_CASE("cudnn: a folded convolution with Add and ReLU is one call by a fused algorithm, and four calls by default") {
   FakeBackend on;
   const Spec spec = spec_of(on, folded(false, {{norm}, {Add{}}, {Relu{}}}));
   Folded unit(on, spec, {.algorithm = {"implicit_gemm+fused", "", ""}});
@@ -70,7 +71,7 @@ TEST_CASE("cudnn: a folded convolution, an Add and a ReLU are one call of a fuse
         CallTexts{"ConvolutionBiasActivationForward(handle, 1, " + x + conv + "0, workspace, 100, 1, " + y + ", x1, " +
                   bias + "ActivationDescriptor 1 0 0, " + y + ", y)"});
   CHECK(on.log.folds.empty());
-  CHECK_FALSE(unit.lowered.y_may_alias_x[1]);  // the separate calls, below, write y before they read x1
+  CHECK_FALSE(unit.lowered.y_may_alias_x[1]);  // the separate calls below write y before they read x1
 
   Folded by_rule(on, spec);
   const CallTexts apart = by_rule.run(Pass::forward);
@@ -81,7 +82,7 @@ TEST_CASE("cudnn: a folded convolution, an Add and a ReLU are one call of a fuse
   CHECK(apart[3].starts_with("ActivationForward("));
 }
 
-TEST_CASE("cudnn: without a ReLU, and with an Add of another pitch, a folded convolution is a call for each step") {
+TEST_CASE("cudnn: a folded convolution without a ReLU, or with an Add of another pitch, is not fused into one call") {
   FakeBackend on;
   Folded plain(on, spec_of(on, folded(true, {{norm}})));
   plain.run(Pass::forward);
@@ -95,10 +96,10 @@ TEST_CASE("cudnn: without a ReLU, and with an Add of another pitch, a folded con
   const CallTexts calls = pitched.run(Pass::forward);
   CHECK(on.fake.names() == CallTexts{"ConvolutionForward", "AddTensor", "AddTensor", "ActivationForward"});
   CHECK(calls[2].find("f32 2x4x2x2 / 20 4 2 1, x1") != std::string::npos);
-  CHECK(on.backend.algorithms(spec, Pass::forward).size() == 8);  // no fused one
+  CHECK(on.backend.algorithms(spec, Pass::forward).size() == 8);  // no fused algorithm
 }
 
-TEST_CASE("cudnn: in inference a function other than ReLU is our kernel on y behind the convolution's calls") {
+TEST_CASE("cudnn: in inference a function other than ReLU is our own kernel on y after the convolution's calls") {
   FakeBackend on;
   const Pointwise clip{Function::clip, -1, 2};
   for (const std::vector<Link>& tail :
@@ -110,7 +111,7 @@ TEST_CASE("cudnn: in inference a function other than ReLU is our kernel on y beh
     unit.run(Pass::forward);
     CHECK(on.fake.names().back() == "AddTensor");
     CHECK(on.log.calls == CallTexts{std::string(op_name(tail.back().op)) + " in place"});
-    CHECK(on.backend.algorithms(spec, Pass::forward).size() == 8);  // no fused one
+    CHECK(on.backend.algorithms(spec, Pass::forward).size() == 8);  // no fused algorithm
 #if defined(LAMINA_CUDA_ON_HOST)
     if (op_name(tail.back().op) == "clip") CHECK(get(on, unit.args.y)[0] == -1);
 #endif
@@ -121,7 +122,7 @@ TEST_CASE("cudnn: in inference a function other than ReLU is our kernel on y beh
   CHECK_FALSE(make_spec(on.backend, training, {.dtype = DType::f32}).has_value());
 }
 
-TEST_CASE("cudnn: a batch norm is folded in inference alone, and ReLU and Add join it in f32") {
+TEST_CASE("cudnn: a batch norm is folded only in inference, and ReLU and Add are fused with it in f32") {
   FakeBackend on;
   Case training = folded(true, {{norm}});
   training.mode = Mode::training;
@@ -137,7 +138,7 @@ TEST_CASE("cudnn: a batch norm is folded in inference alone, and ReLU and Add jo
   CHECK_THROWS_AS(on.backend.lower(twice, {}), Unsupported);
 }
 
-TEST_CASE("cudnn: a plan of inference folds when it is made and when parameters change, and its memory counts that") {
+TEST_CASE("cudnn: an inference plan folds when it is made and when parameters change, and counts folded filters") {
   FakeBackend on;
   const Options options{.mode = Mode::inference};
   const Graph graph = residual();

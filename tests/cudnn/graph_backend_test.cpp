@@ -1,5 +1,5 @@
-// The backend cudnn-graph on a fake whose plans compute what their graphs say: numbers, which engine runs, and what a
-// pass may call.
+// The backend cudnn-graph on a fake cuDNN whose plans compute their graphs: results, the engine that runs, and the
+// calls of a pass.
 
 #include "lamina/error.h"
 #include "lamina/plan.h"
@@ -17,7 +17,7 @@ using cudnn::graph::UnitEngines;
 
 namespace {
 
-/// A backend with engines on fakes and the host.
+/// The backend cudnn-graph on a fake cuDNN and the host.
 struct GraphBackend : FakeBackend {
   explicit GraphBackend(const std::string& folder = {}, const std::string& properties = {}, std::size_t version = 91900)
       : FakeBackend(version, "cudnn-graph", std::make_unique<UnitEngines>(properties, folder)) {
@@ -54,7 +54,7 @@ const std::vector<Case> graph_cases = {
     {"", GlobalAveragePool{}, {{2, 3, 4, 5}}},
 };
 
-/// Types whose conversions this build computes on the host.
+/// Types of values that this build can convert on the host.
 std::vector<DType> value_types() {
 #if defined(LAMINA_CUDA_ON_HOST)
   return {DType::f32, DType::f16, DType::bf16};
@@ -63,7 +63,7 @@ std::vector<DType> value_types() {
 #endif
 }
 
-/// With `masks` the unit masks dx by x, and its dy has the mask of its own ReLU already.
+/// If `masks`, the unit masks dx by x, and the mask of the unit's own ReLU is already applied to dy.
 void check_case(const Case& c, const Conditions& conditions, std::uint64_t key, bool masks = false,
                 const Choice& choice = {}) {
   GraphBackend on;
@@ -81,7 +81,7 @@ void check_case(const Case& c, const Conditions& conditions, std::uint64_t key, 
   Bounds bounds = chain_bounds(c, feed);
   const bool one_graph = c.mode == Mode::inference || std::holds_alternative<Add>(c.op);
   CHECK(fake_graph().executions >= (one_graph ? 1 : 2));
-  // A library rounds halves more than once: between graphs and calls, and the gradient of a filter.
+  // cuDNN rounds to half precision several times: between graphs and calls, and in the gradient of a filter.
   const double roundings = is_half(conditions.dtype) ? 4.1 * unit_roundoff(conditions.dtype) / epsilon(DType::f32) : 0;
   bounds.y.count += roundings;
   for (auto* list : {&bounds.dx, &bounds.dw, &bounds.state})
@@ -93,7 +93,7 @@ void check_case(const Case& c, const Conditions& conditions, std::uint64_t key, 
 
 }  // namespace
 
-TEST_CASE("cudnn-graph: what engines and the calls around them compute agrees with the oracle") {
+TEST_CASE("cudnn-graph: the results of engines and of the calls around them agree with the oracle") {
   std::uint64_t key = 0;
   for (const Case& c : graph_cases)
     for (const DType dtype : value_types())
@@ -118,7 +118,7 @@ TEST_CASE(
   const std::vector<std::string> names = on.backend.algorithms(spec, Pass::backward_data);
   CHECK(std::vector(names.begin(), names.begin() + 4) ==
         std::vector<std::string>{"engine:30+fused", "engine:31+fused", "engine:30", "engine:31"});
-  CHECK(std::ranges::find(names, "engine:21+fused") == names.end());  // of the fallback list
+  CHECK(std::ranges::find(names, "engine:21+fused") == names.end());  // it is only in the fallback list
   CHECK(taken(on, spec).at(2) == "engine:30+fused");
   CHECK(on.backend.lower(spec, {}).scratch_bytes == 0);
   CHECK(taken(on, spec, {.algorithm = {"", "", "engine:7:2=5+fused"}}).at(2) == "engine:7:2=5+fused");
@@ -126,8 +126,7 @@ TEST_CASE(
   CHECK_THROWS_AS(taken(on, spec, {.algorithm = {"", "", "engine:30+fused"}}), UsageError);
 }
 
-TEST_CASE(
-    "cudnn-graph: a norm whose addend's gradient is added to old contents computes that gradient from the masked dy") {
+TEST_CASE("cudnn-graph: a norm's gradient for its addend, if added to old contents, is computed from the masked dy") {
   const Case norm = {"", BatchNorm{}, {{3, 4, 3, 2}}, {{Add{}}, {Relu{}}}};
   GraphBackend on;
   Spec spec = spec_of(on, norm, {.dtype = DType::f32, .layout = Layout::nhwc});
@@ -141,7 +140,7 @@ TEST_CASE(
   CHECK(on.backend.lower(spec_of(on, alone, {.dtype = DType::f32, .layout = Layout::nhwc}), {}).scratch_bytes == 0);
 }
 
-TEST_CASE("cudnn-graph: gradients of a plan whose products mask those of others are those of a plan without masks") {
+TEST_CASE("cudnn-graph: a plan whose products mask the gradients of other units has the same gradients as without") {
   Graph graph("chain");
   Value x = relu(conv(graph.input({2, 3, 6, 6}), "a", {.channels = 4, .kernel = 3, .pad = 1}));
   x = relu(conv(x, "b", {.channels = 4, .kernel = 3, .pad = 1}));
@@ -163,7 +162,7 @@ TEST_CASE("cudnn-graph: gradients of a plan whose products mask those of others 
   CHECK(std::ranges::any_of(masked, [](float each) { return each != 0; }));
 }
 
-TEST_CASE("cudnn-graph: an engine is an algorithm: the first that math, determinism and workspace allow is taken") {
+TEST_CASE("cudnn-graph: engines are algorithms, and the first that math, determinism and workspace allow is taken") {
   GraphBackend on;
   const Spec spec = spec_of(on, convolution);
   CHECK(on.backend.algorithms(spec, Pass::forward).at(0) == "engine:31");
@@ -175,14 +174,14 @@ TEST_CASE("cudnn-graph: an engine is an algorithm: the first that math, determin
   CHECK_THAT(reason_of(on, spec),
              ContainsSubstring("engine:30: takes tensor cores") && ContainsSubstring("the first within the limits"));
   const Spec half = spec_of(on, convolution, {.dtype = DType::bf16});
-  CHECK(taken(on, half).at(0) == "engine:30");  // products of halves are exact
+  CHECK(taken(on, half).at(0) == "engine:30");  // products of two halves are exact in f32
   CHECK_THAT(reason_of(on, half), ContainsSubstring("tensor_core, nondeterministic, runtime_compilation"));
   CHECK(taken(on, spec, {.workspace_limit = 8191}).at(0) == "implicit_gemm");
   CHECK_THROWS_MATCHES(on.backend.lower(spec, {.max_error = 1e-3}), Unsupported, Says("engine:31", "no bound"));
   CHECK_THROWS_MATCHES(on.backend.lower(spec, {.algorithm = {"engine:30", "", ""}}), Unsupported, Says("tensor cores"));
 }
 
-TEST_CASE("cudnn-graph: an engine that does not finalise is passed over with its reason, and a named one is refused") {
+TEST_CASE("cudnn-graph: an engine that does not finalise is skipped with its reason, and refused if it was named") {
   GraphBackend on;
   const Spec spec = spec_of(on, convolution, {.dtype = DType::bf16});
   fake_graph().refused_engine = 30;
@@ -193,7 +192,7 @@ TEST_CASE("cudnn-graph: an engine that does not finalise is passed over with its
                        Says("engine:30", "no such kernel"));
 }
 
-TEST_CASE("cudnn-graph: an engine can be named with its knobs, and a bad name is one line that says what is wrong") {
+TEST_CASE("cudnn-graph: an engine can be named with its knobs, and a bad name is refused with the reason") {
   GraphBackend on;
   const Spec spec = spec_of(on, convolution);
   const auto named = [&](const std::string& name) { return taken(on, spec, {.algorithm = {name, "", ""}}).at(0); };
@@ -209,7 +208,7 @@ TEST_CASE("cudnn-graph: an engine can be named with its knobs, and a bad name is
         std::vector<std::string>{"direct", "direct", "engine:31"});
 }
 
-TEST_CASE("cudnn-graph: what has no engine runs by cudnn's calls, and the reason says why") {
+TEST_CASE("cudnn-graph: a unit without an engine runs by cudnn's calls, and the reason says why") {
   GraphBackend on;
   const auto first = [&](const Spec& spec, const std::string& why) {
     CHECK_THAT(reason_of(on, spec), ContainsSubstring(why));
@@ -225,7 +224,7 @@ TEST_CASE("cudnn-graph: what has no engine runs by cudnn's calls, and the reason
              ContainsSubstring("engines of its graphs for conv") && ContainsSubstring("other ops as in cudnn"));
 }
 
-TEST_CASE("cudnn-graph: an engine of a max pool's gradient needs one of its forward pass") {
+TEST_CASE("cudnn-graph: a max pool's gradient can use an engine only if its forward pass uses an engine") {
   GraphBackend on;
   const Spec pool = spec_of(on, {"", MaxPool{.window = 2, .stride = 2}, {{1, 2, 4, 4}}});
   CHECK(taken(on, pool) == std::vector<std::string>{"engine:31", "engine:31", "engine:31"});
@@ -235,9 +234,7 @@ TEST_CASE("cudnn-graph: an engine of a max pool's gradient needs one of its forw
   CHECK_THROWS_AS(on.backend.lower(pool, {.algorithm = {"direct", "", "engine:31"}}), UsageError);
 }
 
-TEST_CASE(
-    "cudnn-graph: a pass of a plan, captured or not, executes, and makes no descriptor, allocates nothing and never "
-    "waits") {
+TEST_CASE("cudnn-graph: a pass of a plan, captured or not, only executes: no new descriptors, no allocation, no wait") {
   const bool captured = GENERATE(false, true);
   Graph graph("all");
   Value x = relu(conv(graph.input({2, 3, 8, 8}), "conv", {.channels = 4, .kernel = 3, .pad = 1}));
@@ -258,7 +255,8 @@ TEST_CASE(
       CHECK(fake_graph().executions == 6);
       pass([&] { plan.backward(); });
       fake_graph().in_pass = false;
-      CHECK(fake_graph().executions == 6 + 5 + 5 - 2);  // the first convolution has no dx; a norm has all in one
+      CHECK(fake_graph().executions ==
+            6 + 5 + 5 - 2);  // the first convolution has no dx, and the norm's gradients are one graph
       CHECK(fake_graph().strays == 0);
       CHECK(on.fake.made == made);
       CHECK(on.log.device.allocations == allocations);
@@ -267,7 +265,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("cudnn-graph: the error of an engine that fails ends in cuDNN's last message, and other engines go on") {
+TEST_CASE("cudnn-graph: the error of a failing engine ends with cuDNN's last message, and other engines still work") {
   GraphBackend on;
   Graph graph("one");
   relu(graph.input({2, 3, 8, 8}));
@@ -280,8 +278,7 @@ TEST_CASE("cudnn-graph: the error of an engine that fails ends in cuDNN's last m
 }
 
 TEST_CASE(
-    "cudnn-graph: without a device a plan's memory follows from the device's properties, and is never guessed without "
-    "them") {
+    "cudnn-graph: without a device, a plan's memory is exact from device properties, and without them only a bound") {
   Graph graph("one");
   conv(graph.input({1, 2, 8, 8}), "conv", {.channels = 2, .kernel = 3});
   GraphBackend with({}, R"({"driverVer": 13000})");
@@ -302,7 +299,7 @@ TEST_CASE(
   CHECK(taken(old, spec_of(old, convolution)).at(0) == "engine:31");
 }
 
-TEST_CASE("cudnn-graph: plans are kept by the device's properties, and a damaged plan is reported once and made anew") {
+TEST_CASE("cudnn-graph: plans are kept for each device, and a damaged plan is reported once and made anew") {
   const Folder folder;
   const std::string plans = folder / "plans";
   const auto lower = [&](std::string* reason = nullptr) {
@@ -326,7 +323,7 @@ TEST_CASE("cudnn-graph: plans are kept by the device's properties, and a damaged
   CHECK_THROWS_MATCHES(UnitEngines("", folder / "file"), FileError, Says("not a folder for plans"));
 }
 
-TEST_CASE("cudnn-graph: each plan of a folder is run by itself, and one that the library does not take says why") {
+TEST_CASE("cudnn-graph: each plan of a folder runs by itself, and the line of a refused plan has the reason") {
   const Folder folder;
   const std::string plans = folder / "plans";
   GraphBackend on(plans);

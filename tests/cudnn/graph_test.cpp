@@ -1,5 +1,4 @@
-// Operation graphs of units, execution plans, and the folder of plans: on a table of fakes, and on a file that claims
-// to be a cuDNN.
+// Operation graphs of units, execution plans, and the folder of plans: on a table of fakes, and on a fake library.
 
 #include "lamina/cudnn_engines.h"
 #include "lamina/error.h"
@@ -23,7 +22,7 @@ namespace {
 
 const Shape picture{2, 8, 9, 7};
 
-/// The last unit of what `build` makes of the input.
+/// The last unit of the graph that `build` makes from an input.
 template <class Build>
 Spec last_unit(const Build& build, Options options = {}) {
   Graph graph("one");
@@ -34,7 +33,7 @@ Spec last_unit(const Build& build, Options options = {}) {
 
 Value conv_add_relu(Value x) { return relu(add(conv(x, "conv", {.channels = 8, .kernel = 3, .pad = 1}), relu(x))); }
 
-/// The operations of the graph of a pass, as a strict library got them.
+/// The operations of a pass's graph, as the strict fake received them.
 std::vector<Object> told(const Spec& spec, Pass pass) {
   const Api api = test::fake_graph_api();
   make(Target(api, "{}"), *operation_graph_of(spec, pass));
@@ -59,7 +58,7 @@ const CudnnEngine thirty{30, false, {}, {{"tile_size", 5, 2}}, 0};
 
 }  // namespace
 
-TEST_CASE("conv + bias + add + ReLU is a chain of four operations whose sums stay in f32 until the last one") {
+TEST_CASE("conv + bias + add + ReLU is a chain of four operations with f32 tensors between them") {
   const DType dtype = GENERATE(DType::f32, DType::f16, DType::bf16);
   const Spec spec = last_unit(conv_add_relu, {.mode = Mode::inference, .dtype = dtype, .layout = Layout::nhwc});
   const std::vector<Object> chain = told(spec, Pass::forward);
@@ -87,7 +86,7 @@ TEST_CASE("conv + bias + add + ReLU is a chain of four operations whose sums sta
   CHECK(chain[3].others.at(operation_pointwise_form)[0].numbers.at(pointwise_form) == Numbers{pointwise_relu});
 }
 
-TEST_CASE("a bias without anything behind it writes y, and a convolution without a bias writes y itself") {
+TEST_CASE("a bias as the last operation writes y, and a convolution without a bias writes y itself") {
   const auto conv_alone = [](bool bias) {
     return last_unit([&](Value x) { return conv(x, "conv", {.channels = 4, .kernel = 1, .bias = bias}); });
   };
@@ -100,8 +99,8 @@ TEST_CASE("a bias without anything behind it writes y, and a convolution without
 }
 
 TEST_CASE(
-    "gradients add to old contents where the unit says so, and the gradient of a filter in halves is always written "
-    "anew") {
+    "gradients are added to old contents if the unit demands it, but a half-precision filter gradient always "
+    "overwrites") {
   const DType dtype = GENERATE(DType::f32, DType::bf16);
   Spec spec = last_unit([](Value x) { return conv(x, "conv", {.channels = 4, .kernel = 3}); }, {.dtype = dtype});
   const auto beta_of = [&](Pass pass, int first) { return told(spec, pass).at(0).scalars.at(first + beta); };
@@ -114,13 +113,13 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "the only product that reads the y of a product with ReLU masks its own gradient, in nhwc by one graph of two "
+    "a product that is the only reader of a product with ReLU masks its own dx, in nhwc by one graph of two "
     "operations") {
   Graph graph("chain");
   Value x = relu(conv(graph.input({2, 3, 9, 9}), "a", {.channels = 4, .kernel = 3, .pad = 1}));
   x = relu(conv(x, "b", {.channels = 4, .kernel = 3, .pad = 1}));
   const Value c = relu(conv(x, "c", {.channels = 4, .kernel = 3, .pad = 1}));
-  const Value two = relu(add(c, x));  // b has two readers, and the one of c is no product
+  const Value two = relu(add(c, x));  // b has two readers, and the reader of c is no product
   fully_connected(relu(fully_connected(two, "d", {.outputs = 4})), "e", {.outputs = 3});
   const auto masking = [&](const Options& options) {
     std::string flags;
@@ -129,8 +128,9 @@ TEST_CASE(
     return flags;
   };
   CHECK(masking({.layout = Layout::nhwc}) == "pr--pr");
-  CHECK(masking({.dtype = DType::f64, .layout = Layout::nhwc}) == "-----------");  // units of cudnn's calls
-  CHECK(masking({}) == "----pr");  // cuDNN has an engine for products in either layout
+  CHECK(masking({.dtype = DType::f64, .layout = Layout::nhwc}) ==
+        "-----------");            // f64 has no graphs, so cudnn's calls run
+  CHECK(masking({}) == "----pr");  // fully connected ops have an engine in both layouts
   CHECK(masking({.layout = Layout::nhwc, .keep_values = true}) == "------");
   CHECK(masking({.mode = Mode::inference, .layout = Layout::nhwc}) == "------");
 
@@ -146,7 +146,7 @@ TEST_CASE(
   CHECK(id_of(chain[1], operation_pointwise_dx) == id_dx);
 }
 
-TEST_CASE("a batch norm with Add and ReLU is one forward graph and one for all gradients") {
+TEST_CASE("a batch norm with Add and ReLU has one graph for forward and one graph for all gradients") {
   const Spec spec = last_unit([](Value x) { return relu(add(lamina::batch_norm(x, "bn"), relu(x))); },
                               {.dtype = DType::bf16, .layout = GENERATE(Layout::nchw, Layout::nhwc)});
   REQUIRE(cudnn_graphs(spec).size() == 2);
@@ -156,7 +156,7 @@ TEST_CASE("a batch norm with Add and ReLU is one forward graph and one for all g
   CHECK(tensor_of(id_epsilon).numbers.at(tensor_is_by_value) == Numbers{1});
   CHECK(tensor_of(id_w).numbers.at(tensor_data_type) == Numbers{cudnn::data_type::f32});
   const std::vector<Object> backward = told(spec, Pass::backward_params);
-  if (spec.y.layout == Layout::nchw) {  // the mask is another call
+  if (spec.y.layout == Layout::nchw) {  // the mask is a separate call
     REQUIRE(kinds(backward) == std::vector<int>{operation_norm_backward});
     CHECK(id_of(backward[0], norm_backward_dy) == id_dy);
     return;
@@ -166,13 +166,13 @@ TEST_CASE("a batch norm with Add and ReLU is one forward graph and one for all g
   CHECK(tensor_of(id_zero).numbers.at(tensor_is_by_value) == Numbers{1});
   CHECK(id_of(backward[1], operation_pointwise_x) == id_dy);
   CHECK(id_of(backward[1], operation_pointwise_b) == id_of(backward[0], operation_pointwise_y));
-  CHECK(id_of(backward[1], operation_pointwise_y) == id_masked);  // the gradient of the addend
+  CHECK(id_of(backward[1], operation_pointwise_y) == id_masked);  // also the gradient of the addend
   CHECK(id_of(backward[2], norm_backward_dy) == id_masked);
   CHECK(id_of(backward[2], norm_backward_dscale) == id_dw);
   CHECK(id_of(backward[2], norm_backward_dx) == id_dx);
 }
 
-TEST_CASE("a max pool keeps its indices in training, and windows that are rounded up have padding behind the image") {
+TEST_CASE("a max pool keeps its indices in training, and with rounding up has padding at the end of the image") {
   const Mode mode = GENERATE(Mode::training, Mode::inference);
   const Spec spec =
       last_unit([](Value x) { return max_pool(x, "pool", {.window = 3, .stride = 2, .rounding = Rounding::up}); },
@@ -185,7 +185,7 @@ TEST_CASE("a max pool keeps its indices in training, and windows that are rounde
   if (mode == Mode::training) CHECK(told(spec, Pass::backward_data).at(0).kind == operation_resample_backward);
 }
 
-TEST_CASE("a product is a convolution of one pixel, and ReLU and Add have graphs of one or two operations") {
+TEST_CASE("a fully connected op is a convolution of one pixel, and ReLU and Add have graphs of one or two operations") {
   const Spec product = last_unit([](Value x) { return fully_connected(x, "fc", {.outputs = 5}); });
   told(product, Pass::backward_params);
   CHECK(tensor_of(id_x).numbers.at(tensor_dimensions) == Numbers{2, 504, 1, 1});
@@ -198,7 +198,7 @@ TEST_CASE("a product is a convolution of one pixel, and ReLU and Add have graphs
             .size() == 1);
 }
 
-TEST_CASE("the line of a graph differs if and only if the graph differs") {
+TEST_CASE("the texts of two graphs differ if and only if the graphs differ") {
   const auto line = [](const Options& options, const Conv& op) {
     return cudnn_graph(last_unit([&](Value x) { return conv(x, "conv", op); }, options), Pass::forward);
   };
@@ -217,7 +217,7 @@ TEST_CASE("the line of a graph differs if and only if the graph differs") {
   }
 }
 
-TEST_CASE("a unit without a graph is Unsupported, and a pass without one a UsageError that names it") {
+TEST_CASE("a unit without a graph is Unsupported, and a pass without a graph is a UsageError that names the pass") {
   const Spec unit = last_unit([](Value x) { return lamina::softmax(x); });
   CHECK_THROWS_MATCHES(cudnn_graph(unit, Pass::forward), Unsupported, Says("softmax", "no graph"));
   const Spec plain = last_unit([](Value x) { return conv(x, "conv", {.channels = 4, .kernel = 1}); });
@@ -229,7 +229,7 @@ TEST_CASE("a unit without a graph is Unsupported, and a pass without one a Usage
   CHECK_THROWS_MATCHES(cudnn_graph(pool, Pass::backward_data), Unsupported, Says("cannot add"));
 }
 
-TEST_CASE("each call that fails while a plan is made ends in an error that names it, and leaves nothing behind") {
+TEST_CASE("each failing call in making a plan ends in an error that names the call, and no descriptor is leaked") {
   const Spec spec = last_unit(conv_add_relu, {.mode = Mode::inference});
   int calls = 0;
   for (int call = 0; call <= calls; ++call) {
@@ -243,7 +243,7 @@ TEST_CASE("each call that fails while a plan is made ends in an error that names
       calls = fake_graph().calls;
       CHECK(calls > 60);
       CHECK(fake_graph().plans_made == 1);
-    } else if (call > 3) {  // those of Target came before
+    } else if (call > 3) {  // the first three calls are Target's
       CHECK_THROWS_MATCHES(made(), DeviceError, Says("cudnnBackend", "what the fake has to say"));
     }
     CHECK(fake_graph().created == fake_graph().destroyed + 1);
@@ -251,7 +251,7 @@ TEST_CASE("each call that fails while a plan is made ends in an error that names
   }
 }
 
-TEST_CASE("an engine that does not exist, a knob out of range and a plan that does not finalize say so") {
+TEST_CASE("an unknown engine, a knob out of range and a plan that does not finalize have errors that say so") {
   const Api api = test::fake_graph_api();
   const Target device(api, "{}");
   const PartRef graph = operation_graph_of(last_unit(conv_add_relu, {.mode = Mode::inference}), Pass::forward);
@@ -269,14 +269,14 @@ TEST_CASE("an engine that does not exist, a knob out of range and a plan that do
   CHECK_FALSE(fake_graph().crashed);
 }
 
-TEST_CASE("a cuDNN that lacks a part of itself says which, and what it may need") {
+TEST_CASE("the error for a cuDNN without one of its parts names the part, and what the part may need") {
   Api api = test::fake_graph_api();
   api.unopened = "libcuda.so.1: cannot open shared object file";
   fake_graph().failing_call = 3;
   CHECK_THROWS_MATCHES(Target(api, "{}"), LoadError, Says("libcuda.so.1", "driver's library", "stubs/libcuda.so"));
 }
 
-TEST_CASE("a plan is made once and then loaded from its folder, by graph, engine, knobs and device") {
+TEST_CASE("a plan is made once and then loaded from its folder, for the same graph, engine, knobs and device") {
   const CudnnEngines cudnn(fakes + "/graph", "{\"driverVer\": 13000, \"maxGridSize\": [1, 2], \"smClockRateKHz\": 5}");
   const Folder folder;
   const std::string plans = folder.file("plans");
@@ -297,7 +297,7 @@ TEST_CASE("a plan is made once and then loaded from its folder, by graph, engine
   CHECK(build(spec, other));
 }
 
-TEST_CASE("a file of a plan that is cut at any byte, changed or of another key is replaced, and named") {
+TEST_CASE("a plan's file that is cut, changed or of another key is replaced, and the complaint names the file") {
   const Folder folder;
   const KeptPlans kept(folder / "plans");
   const std::string key = "cuDNN 9.19.0\ngraph\nengine 30", plan = "{\"plan\":\n1}";
@@ -329,18 +329,18 @@ TEST_CASE("a file of a plan that is cut at any byte, changed or of another key i
   CHECK(complaint.empty());
 }
 
-TEST_CASE("a folder that cannot be written costs a complaint, and one that is a file is a FileError") {
+TEST_CASE("a read-only folder of plans gives a complaint, and a file in place of the folder is a FileError") {
   const Folder folder;
   test::write(folder / "file", "x");
   CHECK_THROWS_MATCHES(KeptPlans(folder / "file"), FileError, Says("not a folder for plans"));
   const KeptPlans kept(folder / "plans");
-  std::filesystem::create_directory(kept.file("key"));  // in the plan's way
+  std::filesystem::create_directory(kept.file("key"));  // where the plan's file would be
   std::string complaint;
   kept.keep("key", "plan", complaint);
   CHECK_THAT(complaint, ContainsSubstring("not a regular file"));
 }
 
-TEST_CASE("a plan depends on the properties that must be equal where it is loaded, and on no others") {
+TEST_CASE("a plan's key has the properties that must be equal on the loading device, and no others") {
   const std::string text = R"({"deviceName": "a, b", "driverVer":13000, "maxGridSize": [1, 2,3], "smClockRateKHz": 5})";
   CHECK_THAT(plan_properties(text), ContainsSubstring("driverVer 13000") && ContainsSubstring("maxGridSize [1,2,3]") &&
                                         !ContainsSubstring("Clock") && !ContainsSubstring("a, b"));

@@ -1,5 +1,5 @@
-// Values of f16 and bf16 on a fake, which refuses types that the manual does not list: the calls, the half forms of
-// parameters, the gradients that are added to those of f32.
+// f16 and bf16 on a fake cuDNN that refuses types that the manual does not list: the calls, the half-precision copies
+// of parameters, and the addition of half-precision gradients to f32 gradients.
 
 #include "lamina/plan.h"
 #include "lib/backends/cudnn/library/common.h"
@@ -17,7 +17,7 @@ Conditions in(DType dtype, Layout layout = Layout::nchw, bool adds = false) {
   return {.dtype = dtype, .layout = layout, .adds = adds};
 }
 
-/// Numbers of a type at an address, as a row.
+/// A tensor with one row of numbers at this address.
 Tensor row(void* data, int count, DType dtype) { return {data, {1, count, 1, 1}, dtype, Layout::nchw, count}; }
 
 std::vector<double> counted(int count) {
@@ -30,7 +30,7 @@ std::byte* at(void* data, std::size_t bytes) { return static_cast<std::byte*>(da
 
 }  // namespace
 
-TEST_CASE("cudnn: every op that the library takes in halves calls it with types that the manual lists") {
+TEST_CASE("cudnn: every op that cuDNN supports in half precision calls it with types that the manual lists") {
   for (const std::size_t version : {8907, 91900})
     for (const DType dtype : both_halves)
       for (const Layout layout : {Layout::nchw, Layout::nhwc})
@@ -80,9 +80,9 @@ TEST_CASE("cudnn: the fake refuses types that the manual does not list") {
                     ContainsSubstring("cudnnSetTensor4dDescriptorEx"));
 }
 
-#if defined(LAMINA_CUDA_ON_HOST)  // the kernels for the host convert numbers, and add biases
+#if defined(LAMINA_CUDA_ON_HOST)  // numbers are converted and biases added by the kernels for the host
 
-TEST_CASE("cudnn: a convolution on halves reads a half form of its filter, and adds its gradients to those of f32") {
+TEST_CASE("cudnn: a half-precision convolution reads a half copy of its filter, and adds to f32 gradients") {
   for (const DType dtype : both_halves) {
     FakeBackend on;
     const Conditions conditions = in(dtype, Layout::nchw, true);
@@ -116,14 +116,14 @@ TEST_CASE("cudnn: a convolution on halves reads a half form of its filter, and a
   }
 }
 
-TEST_CASE("cudnn: a ReLU after a convolution on halves is computed with the bias, and masks every gradient") {
+TEST_CASE("cudnn: a ReLU after a half-precision convolution is computed with the bias, and masks every gradient") {
   FakeBackend on;
   BoundUnit unit(on, spec_of(on, {"", Conv{.channels = 2, .kernel = 1}, {{1, 3, 1, 2}}, {{Relu{}}}}, in(DType::f16)));
   put(on, unit.args.w[1], {0.5, -2});
   put(on, unit.args.y, {-1, 1, 3, 1});
   CHECK(unit.run(Pass::forward).size() == 1);
   CHECK(get(on, unit.args.y) == std::vector<double>{0, 1.5, 1, 0});
-  put(on, row(unit.args.scratch, 4, DType::f16), {0, 5, 7, 0});  // the library would write these numbers
+  put(on, row(unit.args.scratch, 4, DType::f16), {0, 5, 7, 0});  // the masked dy, which the library would write
   const CallTexts params = unit.run(Pass::backward_params);
   REQUIRE(params.size() == 2);
   CHECK(params[0].starts_with("ActivationBackward("));
@@ -132,7 +132,7 @@ TEST_CASE("cudnn: a ReLU after a convolution on halves is computed with the bias
   CHECK_THAT(unit.run(Pass::backward_data).at(0), ContainsSubstring("scratch"));
 }
 
-TEST_CASE("cudnn: a convolution on halves takes the math of the library's answer, and tensor cores without one") {
+TEST_CASE("cudnn: a half-precision convolution takes the math of the library's answer, or else tensor cores") {
   FakeBackend on;
   const Case c = {"", Conv{.channels = 2, .kernel = 1}, {{1, 8, 2, 2}}};
   for (const int math : {cudnn::math_type::tensor_op, cudnn::math_type::standard, cudnn::math_type::fma}) {
@@ -141,21 +141,21 @@ TEST_CASE("cudnn: a convolution on halves takes the math of the library's answer
     CHECK(unit.lowered.steps[0].math == Math::strict);
     CHECK_THAT(unit.run(Pass::forward).at(0), ContainsSubstring("ConvolutionMathType " + std::to_string(math)));
   }
-  BoundUnit named(on, spec_of(on, c, in(DType::f16)), {.algorithm = {"gemm", "", ""}});  // for which there is no answer
+  BoundUnit named(on, spec_of(on, c, in(DType::f16)), {.algorithm = {"gemm", "", ""}});  // gemm has no answer
   CHECK_THAT(named.run(Pass::forward).at(0), ContainsSubstring("ConvolutionMathType 1"));
   on.fake.answers[Pass::forward] = {result(1, 0, cudnn::math_type::allow_conversion)};
   CHECK_THROWS_WITH(on.backend.lower(spec_of(on, c, in(DType::bf16)), {}), ContainsSubstring("round to 16 bits"));
 }
 
-TEST_CASE("cudnn: in nhwc a first layer on halves has 8 channels, by copies of its filter and of x") {
+TEST_CASE("cudnn: in nhwc a first layer in half precision is padded to 8 channels, by copies of its filter and of x") {
   FakeBackend on;
   Conditions conditions = in(DType::f16, Layout::nhwc);
   conditions.wants = {false};
   const Case c = {"", Conv{.channels = 2, .kernel = 1, .bias = false}, {{1, 3, 2, 2}}};
   BoundUnit unit(on, spec_of(on, c, conditions));
   CHECK(unit.lowered.prepared_bytes == 256);
-  CHECK(unit.lowered.steps[0].kernel->workspace_bytes() == 2 * 256);  // the library's workspace, and the copy of x
-  CHECK(unit.lowered.steps[1].kernel->workspace_bytes() == 3 * 256);  // and the gradient of the filter
+  CHECK(unit.lowered.steps[0].kernel->workspace_bytes() == 2 * 256);  // the library's workspace and the copy of x
+  CHECK(unit.lowered.steps[1].kernel->workspace_bytes() == 3 * 256);  // in addition the gradient of the filter
   on.fake.name(at(unit.args.workspace, 256), "copy");
   on.fake.name(at(unit.args.workspace, 512), "half dw");
   const std::string whole = "f16 1x8x2x2 / 32 1 16 8", part = "f16 1x3x2x2 / 32 1 16 8", x = "f16 1x3x2x2 / 12 1 6 3",
@@ -193,11 +193,11 @@ TEST_CASE("cudnn: in nhwc a first layer on halves has 8 channels, by copies of i
   CHECK(channels_of(conditions, {.channels = 2, .kernel = 1}, 3));
 }
 
-TEST_CASE("cudnn: a batch norm is folded into a filter in f32, which is then rounded to halves") {
+TEST_CASE("cudnn: a batch norm is folded into a filter in f32, and the folded filter is rounded to half precision") {
   FakeBackend on;
   const Case c = {"", Conv{.channels = 4, .kernel = 1}, {{2, 3, 2, 2}}, {{BatchNorm{}}}, Mode::inference};
   BoundUnit unit(on, spec_of(on, c, in(DType::bf16)));
-  CHECK(unit.lowered.prepared_bytes == 512);                       // the bias of f32, the filter
+  CHECK(unit.lowered.prepared_bytes == 512);                       // the bias in f32, and the filter
   put(on, row(unit.args.workspace, 12, DType::f32), counted(12));  // the fake's fold writes nothing
   put(on, row(unit.args.prepared, 4, DType::f32), {1, 2, 3, 4});
   unit.run(Pass::prepare);
@@ -210,18 +210,19 @@ TEST_CASE("cudnn: a batch norm is folded into a filter in f32, which is then rou
   const CallTexts forward = unit.run(Pass::forward);
   REQUIRE(forward.size() == 1);
   CHECK_THAT(forward[0], ContainsSubstring(", filter, "));
-  CHECK(get(on, unit.args.y)[4] == 2);  // of image 0, channel 1: the folded bias
+  CHECK(get(on, unit.args.y)[4] == 2);  // the folded bias of channel 1
 
   const Case with_tail = {"", c.op, c.x, {{BatchNorm{}}, {Add{}}, {Relu{}}}, Mode::inference};
   BoundUnit tail(on, spec_of(on, with_tail, in(DType::bf16)));
-  CHECK(on.backend.algorithms(spec_of(on, with_tail, in(DType::bf16)), Pass::forward).size() == 8);  // none is fused
+  CHECK(on.backend.algorithms(spec_of(on, with_tail, in(DType::bf16)), Pass::forward).size() ==
+        8);  // no fused algorithm
   on.log.calls.clear();
   tail.run(Pass::forward);
   CHECK(on.fake.names() == CallTexts{"ConvolutionForward", "AddTensor", "ActivationForward"});
   CHECK(on.log.calls == CallTexts{"add bias to bf16"});
 }
 
-TEST_CASE("cudnn: products of halves are added up in f32, and their gradients of parameters are of f32") {
+TEST_CASE("cudnn: half-precision products are summed in f32, and their parameter gradients are f32") {
   for (const DType dtype : both_halves) {
     FakeBackend on;
     const Conditions conditions = in(dtype, Layout::nchw, true);
@@ -246,7 +247,7 @@ TEST_CASE("cudnn: products of halves are added up in f32, and their gradients of
   }
 }
 
-TEST_CASE("cudnn: a batch norm on halves keeps parameters and statistics of f32") {
+TEST_CASE("cudnn: a half-precision batch norm has f32 parameters and f32 statistics") {
   FakeBackend on;
   BoundUnit unit(on, spec_of(on, {"", BatchNorm{}, {{2, 3, 2, 2}}}, in(DType::f16)));
   const std::string t = "f16 2x3x2x2 / 12 4 2 1";
@@ -256,7 +257,7 @@ TEST_CASE("cudnn: a batch norm on halves keeps parameters and statistics of f32"
   CHECK(unit.lowered.saved_bytes == 512);
 }
 
-TEST_CASE("cudnn: a padded copy of halves is filled with their own minus infinity") {
+TEST_CASE("cudnn: a padded copy in half precision is filled with minus infinity of the same type") {
   for (const DType dtype : both_halves) {
     FakeBackend on;
     const Case c = {"", MaxPool{.window = 3, .stride = 2, .pad = 0, .rounding = Rounding::up}, {{2, 3, 6, 4}}};
@@ -268,7 +269,7 @@ TEST_CASE("cudnn: a padded copy of halves is filled with their own minus infinit
   }
 }
 
-TEST_CASE("cudnn: LSTM and units of two types are computed in f32 on widened values") {
+TEST_CASE("cudnn: a half-precision LSTM, and units with two types, are computed in f32 on converted copies") {
   FakeBackend on;
   BoundUnit lstm(on, spec_of(on, {"", Recurrent{.hidden = 3}, {{2, 4, 5, 1}}}, in(DType::bf16)));
   on.log.calls.clear();
@@ -277,7 +278,7 @@ TEST_CASE("cudnn: LSTM and units of two types are computed in f32 on widened val
   CHECK(on.log.calls.back() == "convert f32 to bf16");
   on.log.calls.clear();
   BoundUnit silu(
-      on, spec_of(on, {"", Pointwise{Function::silu}, {{1, 2, 2, 2}}}, in(DType::f16)));  // whose kernel reads halves
+      on, spec_of(on, {"", Pointwise{Function::silu}, {{1, 2, 2, 2}}}, in(DType::f16)));  // our kernel reads halves
   put(on, silu.args.x[0], {0, 0, 0, 0, 0, 0, 0, 8});
   CHECK(silu.run(Pass::forward).empty());
   CHECK(get(on, silu.args.y)[7] == Approx(8 / (1 + std::exp(-8.0))).epsilon(0x1p-11));
@@ -289,7 +290,7 @@ TEST_CASE("cudnn: LSTM and units of two types are computed in f32 on widened val
              ContainsSubstring(", f32 1x3x2x2 / 12 4 2 1, ") && !ContainsSubstring("f16"));
 }
 
-TEST_CASE("cudnn: a plan on halves makes the half forms of its weights in each forward pass, and counts them") {
+TEST_CASE("cudnn: a half-precision plan converts its weights in each forward pass, and its memory counts the copies") {
   Graph graph("net");
   const Value x = relu(batch_norm(conv(graph.input({2, 3, 8, 8}), "conv", {.channels = 4, .kernel = 3}), "bn"));
   fully_connected(global_average_pool(x), "fc", {.outputs = 3});
@@ -315,7 +316,7 @@ TEST_CASE("cudnn: a plan on halves makes the half forms of its weights in each f
   CHECK(on.log.device.waits == 0);
 }
 
-TEST_CASE("cudnn: a scaled loss is checked for overflow by our kernel, before the update of parameters of f32") {
+TEST_CASE("cudnn: with a loss scale, our kernel checks for overflow before the update of f32 parameters") {
   Graph graph("net");
   const Value x = fully_connected(graph.input({2, 3, 1, 1}), "fc", {.outputs = 3});
   softmax_cross_entropy(x, graph.input({2, 1, 1, 1}, "labels"));
@@ -333,7 +334,7 @@ TEST_CASE("cudnn: a scaled loss is checked for overflow by our kernel, before th
   CHECK(on.log.updates[0].loss_scale != nullptr);
 }
 
-TEST_CASE("cudnn: what halves do not have is refused with op, type and reason") {
+TEST_CASE("cudnn: units that half precision does not support are refused with op, type and reason") {
   FakeBackend on;
   const auto refuses = [&](FakeBackend& with, const Spec& spec, const std::string& word, const Choice& choice = {}) {
     INFO(word);
@@ -360,7 +361,7 @@ TEST_CASE("cudnn: what halves do not have is refused with op, type and reason") 
 
 #endif
 
-TEST_CASE("cudnn: the bias gradient of a wide fully connected op in halves stays within the limit of workspace") {
+TEST_CASE("cudnn: the bias gradient of a wide half-precision fully connected op respects the workspace limit") {
   FakeBackend on;
   const Spec spec = spec_of(on, {"", FullyConnected{.outputs = 4096, .bias = true}, {{64, 3, 1, 1}}}, in(DType::bf16));
   CHECK_THROWS_WITH(on.backend.lower(spec, {.workspace_limit = 16384}),

@@ -1,4 +1,4 @@
-// The cuDNN of the system, if installed: its answers without a device.
+// Answers of the installed cuDNN, if there is one, without a device.
 
 #include "lib/backends/cudnn/library/call.h"
 #include "lib/backends/cudnn/library/common.h"
@@ -10,7 +10,8 @@ using namespace lamina::cudnn;
 
 namespace {
 
-/// The cuDNN in the directory LAMINA_TEST_CUDNN, or the one that the loader finds. Without a cuDNN the test is skipped.
+/// The cuDNN in the directory LAMINA_TEST_CUDNN, or else the cuDNN that the loader finds. Without a cuDNN the test is
+/// skipped.
 const Library& library() {
   static const Library* const found = [] {
     const char* directory = std::getenv("LAMINA_TEST_CUDNN");
@@ -25,7 +26,7 @@ const Library& library() {
 
 }  // namespace
 
-TEST_CASE("the installed cuDNN has a version, a directory and the entry points of the table") {
+TEST_CASE("the installed cuDNN has a version, a directory and all functions of the table") {
   const Api& api = library().api();
   CHECK(api.major() >= 7);
   CHECK_FALSE(api.directory.empty());
@@ -35,7 +36,7 @@ TEST_CASE("the installed cuDNN has a version, a directory and the entry points o
   if (api.major() >= 9) LAMINA_CUDNN_BY_VERSION(LAMINA_TEST_THERE)
 }
 
-TEST_CASE("the names of the installed cuDNN's statuses agree with our meanings of them") {
+TEST_CASE("the installed cuDNN's status names agree with our meanings of the status numbers") {
   const Api& api = library().api();
   const bool old = api.major() < 9;
   CHECK(text(api, 0).find("SUCCESS") != std::string::npos);
@@ -48,7 +49,7 @@ TEST_CASE("the names of the installed cuDNN's statuses agree with our meanings o
   CHECK(meaning(api, start) == Meaning::other);
 }
 
-TEST_CASE("the installed cuDNN takes our descriptors, and refuses a senseless one with its own text") {
+TEST_CASE("the installed cuDNN accepts our descriptors, and refuses a wrong descriptor with its own message") {
   const Api& api = library().api();
   for (const Layout layout : {Layout::nchw, Layout::nhwc})
     for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
@@ -76,7 +77,7 @@ TEST_CASE("the installed cuDNN takes our descriptors, and refuses a senseless on
                        Says("cudnnSetTensor4dDescriptorEx gave CUDNN_STATUS_"));
 }
 
-TEST_CASE("the installed cuDNN takes the descriptors of an LSTM by every algorithm, with both biases alone") {
+TEST_CASE("the installed cuDNN accepts an LSTM's descriptors with every algorithm, but only with both biases") {
   const Api& api = library().api();
   if (api.major() < 9) return;
   const DropoutDescriptor no_dropout(api);
@@ -101,5 +102,5 @@ TEST_CASE("the installed cuDNN takes the descriptors of an LSTM by every algorit
     return api.SetRNNDataDescriptor(rows.get(), data_type::f32, rnn::steps_first, steps, 2, 4, lengths, nullptr);
   };
   CHECK(rows_of(5) == ok);
-  CHECK(meaning(api, rows_of(1 << 16)) == Meaning::not_supported);  // one step more than the most
+  CHECK(meaning(api, rows_of(1 << 16)) == Meaning::not_supported);  // one step more than the maximum
 }

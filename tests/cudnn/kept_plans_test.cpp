@@ -1,4 +1,4 @@
-// The folder of plans when things go wrong: processes that are killed, that share it, that may not write it, and plans
+// Failures around a folder of plans: processes that are killed, that share the folder or may not write to it, and plans
 // of another library or device.
 
 #include <sys/resource.h>
@@ -31,7 +31,7 @@ int status_of(const Work& work) {
   return status;
 }
 
-/// The plan that a folder has, where nothing is wrong with it.
+/// The plan in a folder. Requires that there is no complaint about it.
 std::string found(const KeptPlans& kept) {
   std::string complaint;
   const std::optional<std::string> text = kept.find(key, complaint);
@@ -49,7 +49,7 @@ const std::string device = R"({"driverVer": 13000, "multiProcessorCount": 132})"
 
 }  // namespace
 
-TEST_CASE("a process that is killed at any byte of its writing leaves the old plan or none") {
+TEST_CASE("a process that is killed at any byte of its writing leaves the old plan or no plan") {
   const bool replaces = GENERATE(false, true);
   const Folder folder;
   const KeptPlans kept(folder / "plans");
@@ -64,7 +64,7 @@ TEST_CASE("a process that is killed at any byte of its writing leaves the old pl
       std::string ignored;
       std::signal(SIGXFSZ, SIG_DFL);
       if (::setrlimit(RLIMIT_FSIZE, &most) == 0) kept.keep(key, plan, ignored);
-      ::raise(SIGKILL);  // where the write was cut short, not refused
+      ::raise(SIGKILL);  // after a write that was cut short, not refused
       return true;
     });
     CAPTURE(bytes);
@@ -78,7 +78,7 @@ TEST_CASE("a process that is killed at any byte of its writing leaves the old pl
   CHECK(std::distance(begin(files), end(files)) == 1);  // the files of the killed processes are gone
 }
 
-TEST_CASE("two processes that keep plans of one key at once leave a whole one, and each finds whole ones") {
+TEST_CASE("two processes that write the same plan at once leave a complete plan, and find only complete plans") {
   const Folder folder;
   const KeptPlans kept(folder / "plans");
   const auto work = [&](const std::string& mine) {
@@ -107,7 +107,7 @@ TEST_CASE("plans of a read-only folder are found, and a plan that cannot be kept
   std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
   std::filesystem::permissions(folder / "plans", std::filesystem::perms(0555));
   const int status = status_of([&] {
-    if (::geteuid() == 0 && ::setuid(65534) != 0) return false;  // root may write everywhere
+    if (::geteuid() == 0 && ::setuid(65534) != 0) return false;  // root could write to the folder
     std::string said;
     const KeptPlans same(folder / "plans");
     if (same.find(key, said) != plan || !said.empty()) return false;
@@ -118,7 +118,7 @@ TEST_CASE("plans of a read-only folder are found, and a plan that cannot be kept
   CHECK(status == 0);
 }
 
-TEST_CASE("plans of another device, driver or library are not taken, and the folder holds them beside each other") {
+TEST_CASE("plans of another device, driver or library are not used, and stay in the folder beside each other") {
   const Folder folder;
   const std::string plans = folder.file("plans");
   const Spec spec = relu_unit();
@@ -133,7 +133,7 @@ TEST_CASE("plans of another device, driver or library are not taken, and the fol
   CHECK_FALSE(build(R"({"driverVer": 13000, "multiProcessorCount": 114})").from_folder);
   CHECK(build(device).from_folder);
 
-  // A file with the right key, whose plan the library does not take.
+  // The key is right, but the library refuses the plan.
   for (const auto& file : std::filesystem::directory_iterator(plans)) {
     std::string complaint;
     KeptPlans(plans).keep(test::key_in(test::contents(file.path())), "plan of fake 9.28.0: engine 30.", complaint);

@@ -1,4 +1,4 @@
-// The loader, on files that the build made for it, one folder per version.
+// The loader, on fake libraries of the build, with one folder per version.
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -17,12 +17,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The folder that the build made for a fake.
+/// The folder of a fake library.
 std::string folder(const std::string& name) { return fs::canonical(fs::path(LAMINA_TEST_FAKES) / name).string(); }
 
 const test::Case plain = {"", Conv{.channels = 4, .kernel = 3, .bias = false}, {{1, 2, 5, 5}}};
 
-/// Runs the steps [first, end) of a unit whose tensors nobody reads.
+/// Runs the steps [first, end) of a unit. The contents of its tensors do not matter.
 void run_all(const Lowered& lowered, std::size_t first, std::size_t end) {
   static std::array<double, 4096> memory{};
   Tensor any;
@@ -36,7 +36,7 @@ void run_all(const Lowered& lowered, std::size_t first, std::size_t end) {
 
 }  // namespace
 
-TEST_CASE("cudnn loader: versions 7.6, 8.9 and 9.19 of directories, several in one process") {
+TEST_CASE("cudnn loader: one process can load versions 7.6, 8.9 and 9.19 from their directories") {
   const Library seven(folder("7.6")), eight(folder("8.9")), nine(folder("9.19"));
   CHECK(seven.api().version == 7605);
   CHECK(seven.api().number() == "7.6.5");
@@ -51,14 +51,14 @@ TEST_CASE("cudnn loader: versions 7.6, 8.9 and 9.19 of directories, several in o
   CHECK_FALSE(at_least(seven.api(), 8, 0));
 }
 
-TEST_CASE("cudnn loader: without a directory, the library is the one that the process has open") {
+TEST_CASE("cudnn loader: without a directory, the library that the process has already opened is used") {
   const Library first(folder("named"));
   const Library found("");
   CHECK(found.api().directory == folder("named"));
   CHECK(found.api().GetVersion == first.api().GetVersion);
 }
 
-TEST_CASE("cudnn loader: a status means what its version says, in its own words") {
+TEST_CASE("cudnn loader: a status has the meaning and the text of its version") {
   const Library eight(folder("8.9")), nine(folder("9.19"));
   CHECK(meaning(eight.api(), 9) == Meaning::not_supported);
   CHECK(meaning(nine.api(), 9) == Meaning::other);
@@ -86,7 +86,7 @@ TEST_CASE("cudnn loader: a status means what its version says, in its own words"
   CHECK_THROWS_AS(FilterDescriptor(describe_filter(nine.api(), nhwc)), Unsupported);
 }
 
-TEST_CASE("cudnn loader: what a version lacks is null, and named when it is needed") {
+TEST_CASE("cudnn loader: a function that a version lacks is null, and the error names it when it is needed") {
   const Library seven(folder("7.6")), nine(folder("9.19"));
   CHECK(seven.api().GetLastErrorString == nullptr);
   CHECK(seven.api().BackendCreateDescriptor == nullptr);
@@ -95,7 +95,7 @@ TEST_CASE("cudnn loader: what a version lacks is null, and named when it is need
                        Says("cuDNN 9.19.0 in " + folder("9.19"), "cudnnCreatePoolingDescriptor"));
 }
 
-TEST_CASE("cudnn loader: what is no cuDNN, too old or too small is refused with its reason") {
+TEST_CASE("cudnn loader: a file that is no cuDNN, too old or lacks a needed function is refused with the reason") {
   CHECK_THROWS_MATCHES(Library("nowhere"), LoadError, Says("no cuDNN in nowhere", "libcudnn.so.9"));
   CHECK_THROWS_WITH(Library(folder("lacking")), ContainsSubstring("no entry point cudnnSetStream"));
   CHECK_THROWS_WITH(Library(folder("5.1")), ContainsSubstring("cuDNN 5.1.10") && ContainsSubstring("too old"));
@@ -105,7 +105,7 @@ TEST_CASE("cudnn loader: what is no cuDNN, too old or too small is refused with 
   CHECK_THROWS_MATCHES(Library(scratch.path().string()), LoadError, Says("cannot open", "libcudnn.so"));
 }
 
-TEST_CASE("cudnn loader: the parts of a directory are opened from there, and one that does not open is named") {
+TEST_CASE("cudnn loader: the parts of cuDNN are opened from its directory, and a part that does not open is named") {
   const Library nine(folder("9.19"));
   void* const part = dlopen((fs::path(folder("9.19")) / "libcudnn_ops.so.9").c_str(), RTLD_NOW | RTLD_NOLOAD);
   CHECK(part != nullptr);
@@ -116,8 +116,8 @@ TEST_CASE("cudnn loader: the parts of a directory are opened from there, and one
   const test::Folder scratch;
   fs::copy(fs::path(folder("9.19")) / "libcudnn.so.9", scratch / "libcudnn.so.9");
   std::ofstream(scratch / "libcudnn_cnn.so.9") << "no library";
-  std::ofstream(scratch / "libcudnn_cnn.so.8") << "of another version: not touched";
-  std::ofstream(scratch / "libcudnn_cnn.so.9.19.0") << "another name of the same: not touched";
+  std::ofstream(scratch / "libcudnn_cnn.so.8") << "part of another version: not opened";
+  std::ofstream(scratch / "libcudnn_cnn.so.9.19.0") << "another name of the same part: not opened";
   const Library partial(scratch.path().string());
   CHECK(nine.api().unopened.empty());
   CHECK_THAT(partial.api().unopened, ContainsSubstring("libcudnn_cnn.so.9: ") && !ContainsSubstring("; "));
@@ -128,7 +128,7 @@ TEST_CASE("cudnn loader: the parts of a directory are opened from there, and one
                                       ContainsSubstring("did not open: "));
 }
 
-TEST_CASE("cudnn loader: a directory whose parts cannot be listed is an error that names it") {
+TEST_CASE("cudnn loader: a directory that cannot be listed is an error that names the directory") {
   const test::Folder scratch;
   fs::copy(fs::path(folder("9.19")) / "libcudnn.so.9", scratch / "libcudnn.so.9");
   fs::permissions(scratch.path(), fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec);
@@ -140,7 +140,7 @@ TEST_CASE("cudnn loader: a directory whose parts cannot be listed is an error th
   CHECK_THAT(said, ContainsSubstring("cannot list") && ContainsSubstring(scratch.path().string()));
 }
 
-TEST_CASE("cudnn loader: a library that opens a part of another directory is refused after that call, both named") {
+TEST_CASE("cudnn loader: a library that opens a part from another directory is refused, and both are named") {
   const Spec spec = test::spec_of(test::FakeBackend(), plain);
   const auto said = [&](const std::string& name, auto act) {
     const Library mixed(folder(name));
@@ -148,7 +148,7 @@ TEST_CASE("cudnn loader: a library that opens a part of another directory is ref
     test::MachineLog log;
     const auto backend =
         make_backend("cudnn", test::make_host_machine(log), [&]() -> const Api& { return mixed.api(); });
-    for (int again = 0; again < 2; ++again) {  // no later call uses the mixture
+    for (int again = 0; again < 2; ++again) {  // the mixture is refused again
       INFO(name << ", call " << again);
       CHECK_THROWS_MATCHES(act(*backend), LoadError, Says(folder(name), folder("elsewhere")));
     }
@@ -160,7 +160,7 @@ TEST_CASE("cudnn loader: a library that opens a part of another directory is ref
          [&](Backend& on) { run_all(on.lower(spec, {}), 0, pass + 1); });
 }
 
-TEST_CASE("cudnn loader: a convolution is lowered and run with each version's numbers") {
+TEST_CASE("cudnn loader: a convolution is lowered and run with the constants of each version") {
   const Spec spec = test::spec_of(test::FakeBackend(), plain);
   for (const std::string name : {"7.6", "8.9", "9.19"}) {
     INFO(name);
@@ -169,7 +169,7 @@ TEST_CASE("cudnn loader: a convolution is lowered and run with each version's nu
     const auto backend =
         make_backend("cudnn", test::make_host_machine(log), [&]() -> const Api& { return library.api(); });
     const Lowered lowered = backend->lower(spec, {});
-    // The first answer of each is refused with the version's own number.
+    // The first answer of each pass is refused with the status number of the version.
     REQUIRE(lowered.steps.size() == 3);
     CHECK(lowered.steps[0].algorithm == "winograd");
     CHECK(lowered.steps[0].kernel->workspace_bytes() == 6 * 64);

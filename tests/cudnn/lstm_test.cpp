@@ -1,4 +1,4 @@
-// LSTM on a fake: the calls of each pass, the algorithm of the descriptor, what is refused.
+// LSTM and GRU on a fake cuDNN: the calls of each pass, the algorithm in the descriptor, and refusals.
 
 #include "tests/cudnn/bound.h"
 #include "tests/support/catch.h"
@@ -22,7 +22,7 @@ CallTexts work_of(const CallTexts& calls) {
   return work;
 }
 
-/// The calls without copies.
+/// All calls but the copies.
 CallTexts of_sequences(CallTexts calls) {
   std::erase_if(calls, [](const std::string& call) { return call.starts_with("copy "); });
   return calls;
@@ -35,7 +35,7 @@ CallTexts operator+(CallTexts first, const CallTexts& more) {
   return first;
 }
 
-/// The settings of the one descriptor of a network that lowering makes.
+/// The settings of the RNN descriptor, of which lowering makes exactly one.
 std::string descriptor(FakeBackend& on, const Spec& spec, const Choice& choice = {}) {
   on.fake.forget();
   on.backend.lower(spec, choice);
@@ -45,14 +45,14 @@ std::string descriptor(FakeBackend& on, const Spec& spec, const Choice& choice =
   return {};
 }
 
-/// Number `k` at a place of the library's weights, which the workspace begins with.
+/// Number `k` of a matrix or bias (`place`) of the library's weights, at the beginning of the workspace.
 float weight(const BoundUnit& unit, std::size_t place, std::size_t k) {
   return static_cast<const float*>(unit.args.workspace)[place * 64 + k];
 }
 
 }  // namespace
 
-TEST_CASE("cudnn: an LSTM's forward copies the weights, turns x, computes, and turns y") {
+TEST_CASE("cudnn: an LSTM's forward pass copies the weights, reorders x, computes, and reorders y") {
   FakeBackend on;
   BoundUnit unit(on, spec_of(on, training));
   const CallTexts work = work_of(unit.run(Pass::forward));
@@ -60,16 +60,16 @@ TEST_CASE("cudnn: an LSTM's forward copies the weights, turns x, computes, and t
   CHECK(work[0].starts_with("RNNForward(handle, RNNDescriptor_v8 3 2 2 0 0 0 0 3 4 3 3 1 "));
   CHECK(work[0].find(", 1, to, RNNDataDescriptor 0 0 5 2 4 to null, ") != std::string::npos);
   CHECK(work[0].find(", RNNDataDescriptor 0 0 5 2 3 to null, ") != std::string::npos);
-  // Each matrix and bias has a place of its own: 3 x 4 of weight_ih, 3 x 3 of weight_hh.
+  // Each matrix and bias is one copy: 3 x 4 of weight_ih, 3 x 3 of weight_hh.
   CHECK(on.log.calls == copies(4, 48) + copies(4, 36) + copies(4, 12) + CallTexts{"to rows", "from rows"});
 }
 
-TEST_CASE("cudnn: an LSTM has two biases in the library, ours and zeros") {
+TEST_CASE("cudnn: cuDNN's LSTM has two biases: our bias, and zeros") {
   FakeBackend on;
   BoundUnit unit(on, spec_of(on, training));
   auto* const bias = unit.args.w[2].as<float>();
   std::iota(bias, bias + 12, 1.0F);
-  std::memset(unit.args.workspace, 0xff, on.fake.rnn_weight_bytes);  // the weights come first
+  std::memset(unit.args.workspace, 0xff, on.fake.rnn_weight_bytes);  // the workspace begins with the weights
   unit.run(Pass::forward);
   for (std::size_t gate = 0; gate < 4; ++gate)
     for (std::size_t k = 0; k < 3; ++k) {
@@ -78,7 +78,7 @@ TEST_CASE("cudnn: an LSTM has two biases in the library, ours and zeros") {
     }
 }
 
-TEST_CASE("cudnn: an LSTM's weights that the library keeps together are one copy each") {
+TEST_CASE("cudnn: LSTM weights that are adjacent in the library's memory are copied together") {
   FakeBackend on;
   on.fake.rnn_place_step = 3 * 3 * sizeof(float);  // bytes of a recurrent matrix
   BoundUnit unit(on, spec_of(on, training));
@@ -86,7 +86,7 @@ TEST_CASE("cudnn: an LSTM's weights that the library keeps together are one copy
   CHECK(on.log.calls == copies(4, 48) + copies(1, 144) + copies(4, 12) + CallTexts{"to rows", "from rows"});
 }
 
-TEST_CASE("cudnn: a GRU's n has a bias of x and one of h, and its other biases of h are zeros") {
+TEST_CASE("cudnn: the gate n of a GRU has biases of x and h, and the other gates' biases of h are zeros") {
   FakeBackend on;
   BoundUnit unit(on, spec_of(on, {"", Recurrent{.hidden = 3, .cell = Cell::gru}, {lstm_shape}}));
   auto* const bias = unit.args.w[2].as<float>();
@@ -94,14 +94,14 @@ TEST_CASE("cudnn: a GRU's n has a bias of x and one of h, and its other biases o
   const CallTexts work = work_of(unit.run(Pass::forward));
   CHECK(work[0].starts_with("RNNForward(handle, RNNDescriptor_v8 3 3 2 0 0 0 0 3 4 3 3 1 "));
   CHECK(on.log.calls == copies(3, 48) + copies(3, 36) + copies(4, 12) + CallTexts{"to rows", "from rows"});
-  const std::size_t places[] = {8, 9, 10, 13, 11, 12};  // of x: r, z, n; of h: n (m), then r, z
+  const std::size_t places[] = {8, 9, 10, 13, 11, 12};  // biases of x: r, z, n; biases of h: n (m), then r, z
   for (std::size_t gate = 0; gate < 6; ++gate) CHECK(weight(unit, places[gate], 0) == (gate < 4 ? bias[3 * gate] : 0));
 }
 
-TEST_CASE("cudnn: an LSTM's backward keeps the reserve, asks for data before weights, and adds where that is wanted") {
+TEST_CASE("cudnn: an LSTM's backward pass preserves the reserve, computes data before weights, and adds if wanted") {
   FakeBackend on;
   on.fake.rnn_place_step = 3 * 3 * sizeof(float);
-  on.fake.rnn_reserve_bytes = 770;  // the reserve need not hold whole floats
+  on.fake.rnn_reserve_bytes = 770;  // no multiple of the size of a float
   for (const bool adds : {false, true}) {
     BoundUnit unit(on, spec_of(on, training, {.dtype = DType::f32, .adds = adds}));
     on.log.calls.clear();
@@ -120,7 +120,7 @@ TEST_CASE("cudnn: an LSTM's backward keeps the reserve, asks for data before wei
   }
 }
 
-TEST_CASE("cudnn: an LSTM's last step is the library's last state, and its gradient comes from there") {
+TEST_CASE("cudnn: an LSTM that returns its last step reads the library's last state, and its gradient enters there") {
   FakeBackend on;
   const Recurrent last{.hidden = 3, .steps = Steps::last, .reverse = true};
   BoundUnit unit(on, spec_of(on, {"", last, {lstm_shape}}));
@@ -135,7 +135,7 @@ TEST_CASE("cudnn: an LSTM's last step is the library's last state, and its gradi
   CHECK(on.log.calls.back() == "from rows in reverse");
 }
 
-TEST_CASE("cudnn: in inference an LSTM saves nothing and asks for the sizes of inference") {
+TEST_CASE("cudnn: in inference an LSTM saves nothing and queries the sizes for inference") {
   FakeBackend on;
   on.fake.rnn_reserve_bytes = 0;
   BoundUnit unit(on, spec_of(on, inference));
@@ -144,7 +144,7 @@ TEST_CASE("cudnn: in inference an LSTM saves nothing and asks for the sizes of i
   CHECK(unit.run(Pass::forward).back().ends_with(", 0, null)"));
 }
 
-TEST_CASE("cudnn: an LSTM's four algorithms are names of its descriptor, one for all passes") {
+TEST_CASE("cudnn: an LSTM has four algorithms, and all passes must take the same one") {
   FakeBackend on;
   const Spec spec = spec_of(on, training);
   const CallTexts names = on.backend.algorithms(spec, Pass::forward);
@@ -168,7 +168,7 @@ TEST_CASE("cudnn: an LSTM's four algorithms are names of its descriptor, one for
   CHECK_THROWS_AS(on.backend.lower(spec, {.algorithm = {"direct", "", ""}}), UsageError);
 }
 
-TEST_CASE("cudnn: an LSTM of many hidden values, or in f64, takes the standard algorithm by rule") {
+TEST_CASE("cudnn: an LSTM with many hidden values, or in f64, takes the standard algorithm by default") {
   FakeBackend on;
   const auto first = [&](int hidden, DType dtype, Mode mode) {
     Case c{"", Recurrent{.hidden = hidden}, {lstm_shape}};
@@ -183,7 +183,7 @@ TEST_CASE("cudnn: an LSTM of many hidden values, or in f64, takes the standard a
 }
 
 TEST_CASE(
-    "cudnn: an LSTM for which the library refuses its fast algorithm takes the standard one, unless it was named") {
+    "cudnn: if the library refuses the fast LSTM algorithm, the standard one is taken, unless the fast one was named") {
   FakeBackend on;
   const Spec spec = spec_of(on, training);
   CHECK(on.backend.lower(spec, {}).steps[0].algorithm == "persist_small_h");
@@ -204,7 +204,7 @@ TEST_CASE("cudnn: an LSTM gets ids as one-hot vectors, and gives them no gradien
   of_ids.vocabulary = 9;
   of_ids.reverse = true;
   const Spec spec = spec_of(on, {"", of_ids, {{2, 1, 5, 1}}}, {.dtype = DType::f32, .wants = {false}});
-  CHECK(descriptor(on, spec).find(", 0, 0, 3, 9, 3, 3, 1, ") != std::string::npos);  // 9 features
+  CHECK(descriptor(on, spec).find(", 0, 0, 3, 9, 3, 3, 1, ") != std::string::npos);  // one-hot vectors of 9 features
   BoundUnit unit(on, spec);
   on.log.calls.clear();
   unit.run(Pass::forward);
@@ -214,7 +214,7 @@ TEST_CASE("cudnn: an LSTM gets ids as one-hot vectors, and gives them no gradien
   CHECK(of_sequences(on.log.calls) == CallTexts{"to one-hot rows of 9 in reverse", "to rows in reverse"});
 }
 
-TEST_CASE("cudnn: an LSTM is in strict math unless tf32 is asked for") {
+TEST_CASE("cudnn: an LSTM uses strict math unless tf32 is requested") {
   FakeBackend on;
   const Spec spec = spec_of(on, training);
   CHECK(descriptor(on, spec).find(", 0, 0, 3, 4, 3, 3, 1, ") != std::string::npos);
@@ -224,7 +224,7 @@ TEST_CASE("cudnn: an LSTM is in strict math unless tf32 is asked for") {
   CHECK_THROWS_AS(on.backend.lower(f64, {.math = Math::tf32}), Unsupported);
 }
 
-TEST_CASE("cudnn: what the library lacks for an LSTM is refused before anything runs") {
+TEST_CASE("cudnn: an LSTM that the library does not support is refused before anything runs") {
   const auto refuses = [](FakeBackend& backend, const Recurrent& lstm, const std::string& word,
                           const Choice& choice = {}) {
     const Spec spec = spec_of(backend, {"", lstm, {lstm_shape}});

@@ -1,4 +1,4 @@
-// Algorithms measured on a fake, with a clock that the test sets.
+// Measuring algorithms on a fake cuDNN, with a clock that the test sets.
 
 #include "lamina/plan.h"
 #include "lamina/tuning.h"
@@ -14,7 +14,7 @@ namespace {
 const Case measured_case = {"", Conv{.channels = 4, .kernel = 3}, {{1, 2, 5, 5}}};
 const Case in_inference = {"", measured_case.op, measured_case.x, {}, Mode::inference};
 
-/// A fake whose measurements are kept.
+/// A fake backend that records its measurements.
 struct MeasuringBackend : FakeBackend {
   explicit MeasuringBackend(std::size_t version = 91900, const std::filesystem::path& file = {})
       : FakeBackend(version), cache(file.empty() ? std::nullopt : std::optional<ChoiceCache>(file)) {}
@@ -23,7 +23,7 @@ struct MeasuringBackend : FakeBackend {
   std::vector<LayerTuning> seen;
 };
 
-/// The choice that measuring a unit makes, with `bytes` of lent memory.
+/// Measures a unit with `bytes` of lent memory. Returns the resulting choice.
 Choice measured(MeasuringBackend& on, const Spec& spec, const Choice& choice = {.measure = true},
                 std::size_t bytes = 1 << 20) {
   std::vector<char> buffer(bytes);
@@ -34,14 +34,15 @@ Choice measured(MeasuringBackend& on, const Spec& spec, const Choice& choice = {
   return (on.cache ? on.cache->find_or_measure(on.backend, spec, choice, race) : race()).choice;
 }
 
-/// Seconds of one algorithm by round, from 0, which warms up, to 9.
+/// The seconds of one algorithm in each round, 0 to 9. Round 0 warms up.
 using Told = std::function<double(int round)>;
 
 Told always(double seconds) {
   return [=](int) { return seconds; };
 }
 
-/// Sets the clock's times for a race of these algorithms, in their order of entry. All are within a factor of 2.
+/// Sets the clock's times for a race of these algorithms, in the order of the race. The times must be within a factor
+/// of 2.
 void tell(MachineLog& log, const std::vector<Told>& algorithms) {
   const std::size_t count = algorithms.size();
   for (std::size_t round = 0; round <= RaceRules().rounds; ++round)
@@ -56,7 +57,7 @@ std::vector<Told> one_fast(std::size_t count, std::size_t fast) {
   return told;
 }
 
-/// A word for each algorithm, the rule's pick first: "a", "a taken", "a tied" or "a refused".
+/// A text for each algorithm, the default first: "a", "a taken", "a tied" or "a refused".
 std::vector<std::string> words(const LayerTuning& tuning) {
   std::vector<std::string> all;
   for (const LayerTuning::Candidate& one : tuning.candidates)
@@ -75,13 +76,13 @@ std::string refusal(const LayerTuning& tuning, const std::string& algorithm) {
 
 }  // namespace
 
-TEST_CASE("cudnn: measuring names the fastest of each pass, in the memory that is lent, in turns") {
+TEST_CASE("cudnn: measuring runs algorithms in turns in lent memory, and takes the fastest of each pass") {
   MeasuringBackend on;
   const Spec spec = spec_of(on, measured_case, {.dtype = DType::f32, .adds = true});
-  on.fake.workspace_status[2] = 3000;                // gemm, and fft in both gradients
-  tell(on.log, one_fast(7, 4));                      // forward: the fifth that runs is fft_tiling
+  on.fake.workspace_status[2] = 3000;                // refuses gemm in forward, and fft in both gradients
+  tell(on.log, one_fast(7, 4));                      // forward: fft_tiling is the fifth that runs
   tell(on.log, one_fast(5, 1));                      // params: algo_1
-  tell(on.log, std::vector<Told>(5, always(3e-3)));  // data: all tied, the rule's algo_0 stays
+  tell(on.log, std::vector<Told>(5, always(3e-3)));  // data: all tied, so the default algo_0 stays
   const Choice taken = measured(on, spec);
   CHECK(taken.algorithm == std::array<std::string, 3>{"fft_tiling", "algo_1", "algo_0"});
   CHECK_FALSE(taken.measure);
@@ -115,12 +116,12 @@ TEST_CASE("cudnn: the fastest algorithm wins the race in spite of one slow round
   CHECK(on.seen.at(0).picked.ties.empty());
 }
 
-TEST_CASE("cudnn: a race goes on without an algorithm that refuses or fails while it runs, even the rule's pick") {
+TEST_CASE("cudnn: a race goes on without an algorithm that fails in a run, even if it is the default") {
   for (const cudnn::Status status : {4004, 3000, 5000}) {
     MeasuringBackend on;
     on.fake.fail_status = status;
     on.fake.fail_call_of = "ConvolutionForward";
-    on.fake.fail_algorithm = 0;  // the rule's pick
+    on.fake.fail_algorithm = 0;  // the default algorithm
     const Spec spec = spec_of(on, in_inference);
     const Choice taken = measured(on, spec);
     CHECK(taken.algorithm[0] == "implicit_precomp_gemm");
@@ -128,7 +129,7 @@ TEST_CASE("cudnn: a race goes on without an algorithm that refuses or fails whil
     CHECK(seen.candidates.front().by_rule);
     CHECK_THAT(refusal(seen, "implicit_gemm"), ContainsSubstring(std::to_string(status)));
 
-    on.fake.status["ConvolutionForward"] = status;  // of all algorithms
+    on.fake.status["ConvolutionForward"] = status;  // every algorithm fails
     const Says said("nothing could be measured: implicit_gemm: ");
     if (status == 5000)
       CHECK_THROWS_MATCHES(measured(on, spec), DeviceError, said);
@@ -137,7 +138,7 @@ TEST_CASE("cudnn: a race goes on without an algorithm that refuses or fails whil
   }
 }
 
-TEST_CASE("cudnn: an algorithm that fails with the device ends the race") {
+TEST_CASE("cudnn: an algorithm that makes the device fail ends the race") {
   MeasuringBackend on;
   on.fake.fail_status = 5000;
   on.fake.fail_call_of = "ConvolutionForward";
@@ -148,24 +149,23 @@ TEST_CASE("cudnn: an algorithm that fails with the device ends the race") {
   CHECK_THROWS_MATCHES(measured(on, spec), DeviceError, Says("the device is lost"));
 }
 
-TEST_CASE("cudnn: races of later passes run a forward algorithm that does not fail") {
+TEST_CASE("cudnn: the races of backward passes run a forward algorithm that does not fail") {
   MeasuringBackend on;
   on.fake.fail_status = 4004;
   on.fake.fail_call_of = "ConvolutionForward";
-  on.fake.fail_algorithm = 0;  // the rule's pick
+  on.fake.fail_algorithm = 0;  // the default algorithm
   const Choice taken = measured(on, spec_of(on, measured_case));
   CHECK(taken.algorithm == std::array<std::string, 3>{"implicit_precomp_gemm", "algo_0", "algo_0"});
 }
 
-TEST_CASE("cudnn: an algorithm whose lowering finds no room takes no part") {
+TEST_CASE("cudnn: an algorithm that runs out of memory in lowering takes no part in the race") {
   MeasuringBackend on;
-  on.fake.workspace_status[3] = 4004;  // direct
+  on.fake.workspace_status[3] = 4004;  // direct is out of memory
   measured(on, spec_of(on, in_inference));
   CHECK_FALSE(refusal(on.seen.at(0), "direct").empty());
 }
 
-TEST_CASE(
-    "cudnn: a pass is not measured if its algorithm is named, if it is not wanted, or if it has one algorithm only") {
+TEST_CASE("cudnn: a pass with a named algorithm, an unwanted pass and a pass with one algorithm are not measured") {
   MeasuringBackend on;
   const Choice named = {.algorithm = {"gemm", "", ""}, .measure = true};
   const Choice taken = measured(on, spec_of(on, measured_case, {.dtype = DType::f32, .wants = {false}}), named);
@@ -179,24 +179,24 @@ TEST_CASE(
   CHECK(on.seen.size() == 2);
 }
 
-TEST_CASE("cudnn: if nothing fits the lent memory, the error says so with both sizes") {
+TEST_CASE("cudnn: if nothing fits into the lent memory, the error says so and has the size") {
   MeasuringBackend on;
   CHECK_THROWS_MATCHES(measured(on, spec_of(on, measured_case), {.measure = true}, 256), Unsupported, Says("256"));
 }
 
-TEST_CASE("cudnn: a plan that asks for measurement takes what was measured") {
+TEST_CASE("cudnn: a plan with measured choices takes the fastest algorithm") {
   Graph graph("one");
   relu(conv(graph.input({1, 3, 8, 8}), "conv", {.channels = 4, .kernel = 3}));
   const Options options{.choice = {.measure = true}, .tuner = make_tuner()};
   for (const auto& [fast, name] : {std::pair{6, "winograd"}, {9, "implicit_precomp_gemm+fused"}}) {
     MeasuringBackend on;
-    tell(on.log, one_fast(16, static_cast<std::size_t>(fast)));  // each by three calls, then each by one
+    tell(on.log, one_fast(16, static_cast<std::size_t>(fast)));  // the algorithms by three calls, then the fused ones
     Plan plan(graph, on.backend, options);
     CHECK(plan.calls().at(0).algorithm == name);
   }
 }
 
-TEST_CASE("cudnn: if the library refuses every fused call, the race is among algorithms of three calls, and says so") {
+TEST_CASE("cudnn: if the library refuses every fused call, the race goes on with algorithms of three calls") {
   for (const cudnn::Status status : {2000, 3000}) {
     MeasuringBackend on;
     on.fake.status["ConvolutionBiasActivationForward"] = status;
@@ -210,7 +210,7 @@ TEST_CASE("cudnn: if the library refuses every fused call, the race is among alg
   }
 }
 
-TEST_CASE("cudnn: what was measured is kept in the choice cache, and the same version does not measure it again") {
+TEST_CASE("cudnn: measured choices are kept in the choice cache, and the same version does not measure again") {
   const Folder folder;
   const std::string file = (folder / "choices.json").string();
   const auto of_case = [](MeasuringBackend& on) { return measured(on, spec_of(on, measured_case)); };

@@ -1,4 +1,4 @@
-// Every op but convolution on a fake: the calls of each pass, their order, descriptors and factors.
+// Every op but convolution on a fake cuDNN: the calls of each pass, their order, descriptors and factors.
 
 #include "tests/cudnn/bound.h"
 #include "tests/support/catch.h"
@@ -8,17 +8,17 @@ using CallTexts = std::vector<std::string>;
 
 namespace {
 
-/// The calls of a pass of a case.
+/// The calls of one pass of a case.
 CallTexts calls(FakeBackend& on, const Case& c, Pass pass, const Conditions& conditions = {.dtype = DType::f32}) {
   return BoundUnit(on, spec_of(on, c, conditions)).run(pass);
 }
 
-const std::string t = "f32 2x3x2x2 / 12 4 2 1";  // of every tensor of 2x3x2x2
+const std::string t = "f32 2x3x2x2 / 12 4 2 1";  // the descriptor of every tensor of 2x3x2x2
 const Shape shape = {2, 3, 2, 2};
 
 }  // namespace
 
-TEST_CASE("cudnn: ReLU's gradient is masked by y, which stands for x") {
+TEST_CASE("cudnn: ReLU's gradient is masked by y, which is passed in place of x") {
   FakeBackend on;
   const Case c = {"", Relu{}, {shape}};
   const std::string relu = "ActivationDescriptor 1 1 0";
@@ -29,7 +29,7 @@ TEST_CASE("cudnn: ReLU's gradient is masked by y, which stands for x") {
                                                        t + ", dy, " + t + ", y, 0, " + t + ", dx0)"});
 }
 
-TEST_CASE("cudnn: sigmoid and tanh are the library's, and their gradients get x and y") {
+TEST_CASE("cudnn: sigmoid and tanh are calls of the library, and their gradients read x and y") {
   FakeBackend on;
   for (const auto& [op, mode] :
        {std::pair{Op{Pointwise{Function::sigmoid}}, "0"}, {Op{Pointwise{Function::tanh}}, "2"}}) {
@@ -46,7 +46,7 @@ TEST_CASE("cudnn: sigmoid and tanh are the library's, and their gradients get x 
   }
 }
 
-TEST_CASE("cudnn: softmax goes over channels, accurately") {
+TEST_CASE("cudnn: softmax is over channels, with the accurate algorithm") {
   FakeBackend on;
   const Case c = {"", Softmax{}, {shape}};
   CHECK(calls(on, c, Pass::forward) == CallTexts{"SoftmaxForward(handle, 1, 1, 1, " + t + ", x0, 0, " + t + ", y)"});
@@ -54,7 +54,7 @@ TEST_CASE("cudnn: softmax goes over channels, accurately") {
         CallTexts{"SoftmaxBackward(handle, 1, 1, 1, " + t + ", y, " + t + ", dy, 1, " + t + ", dx0)"});
 }
 
-TEST_CASE("cudnn: a softmax along rows, or its logarithm, goes over the channels of smaller images") {
+TEST_CASE("cudnn: a softmax along rows, or its logarithm, is a softmax over channels of a reshaped tensor") {
   FakeBackend on;
   const std::string rows = "f32 6x2x1x2 / 4 2 2 1";
   for (const bool log : {false, true}) {
@@ -66,7 +66,7 @@ TEST_CASE("cudnn: a softmax along rows, or its logarithm, goes over the channels
   }
 }
 
-TEST_CASE("cudnn: LRN hands its numbers on as they are, and refuses those that the library lacks") {
+TEST_CASE("cudnn: LRN passes its parameters on unchanged, and refuses values that the library does not support") {
   FakeBackend on;
   const Case c = {"", Lrn{.size = 3, .alpha = 0.5, .beta = 0.75, .k = 2}, {shape}};
   const std::string lrn = "LRNDescriptor 3 0.5 0.75 2";
@@ -83,7 +83,7 @@ TEST_CASE("cudnn: LRN hands its numbers on as they are, and refuses those that t
   }
 }
 
-TEST_CASE("cudnn: max pooling is the deterministic one, and averages count the padding as asked") {
+TEST_CASE("cudnn: max pooling uses the deterministic mode, and average pooling counts the padding if asked") {
   FakeBackend on;
   const Case c = {"", MaxPool{.window = {2, 1}, .stride = {1, 2}, .pad = {1, 0}}, {{2, 3, 2, 3}}};
   const std::string x = "f32 2x3x2x3 / 18 6 3 1", y = "f32 2x3x3x2 / 18 6 2 1", pool = "Pooling2dDescriptor ";
@@ -106,7 +106,7 @@ TEST_CASE("cudnn: max pooling is the deterministic one, and averages count the p
       CallTexts{"PoolingForward(handle, " + pool + "2 1 2 2 0 0 2 2, 1, " + t + ", x0, 0, f32 2x3x1x1 / 3 1 1 1, y)"});
 }
 
-TEST_CASE("cudnn: windows beyond the image are asked for, and computed on a padded copy where that is refused") {
+TEST_CASE("cudnn: if the library refuses windows beyond the image, the pool runs on a padded copy") {
   const Case c = {"", MaxPool{.window = 3, .stride = 2, .pad = 0, .rounding = Rounding::up}, {{2, 3, 6, 4}}};
   const std::string x = "f32 2x3x6x4 / 72 24 4 1", y = "f32 2x3x3x2 / 18 6 2 1", whole = "f32 2x3x7x5 / 105 35 5 1",
                     image = "f32 2x3x6x4 / 105 35 5 1", pool = "Pooling2dDescriptor 3 1 3 3 0 0 2 2";
@@ -122,7 +122,8 @@ TEST_CASE("cudnn: windows beyond the image are asked for, and computed on a padd
   const auto refuse_once = [&](const std::string& call) {
     on.fake.status.clear();
     on.fake.status[call] = 2000;
-    CHECK_THROWS(taken.run(call == "PoolingForward" ? Pass::forward : Pass::backward_data));  // the copy too
+    CHECK_THROWS(taken.run(call == "PoolingForward" ? Pass::forward
+                                                    : Pass::backward_data));  // the call on the copy is refused too
     on.fake.status.clear();
   };
   refuse_once("PoolingForward");
@@ -150,7 +151,7 @@ TEST_CASE("cudnn: windows beyond the image are asked for, and computed on a padd
   CHECK(on.fake.calls.front().ends_with("workspace, -inf)"));
 }
 
-TEST_CASE("cudnn: means over windows beyond the padding are refused, by us or by the library") {
+TEST_CASE("cudnn: average pools with windows beyond the padding are refused, by us or by the library") {
   FakeBackend on;
   AveragePool op{.window = 3, .stride = 2, .pad = 0, .rounding = Rounding::up, .count_padding = true};
   CHECK_THROWS_WITH(on.backend.lower(spec_of(on, {"", op, {{1, 1, 6, 6}}}), {}),
@@ -184,7 +185,7 @@ TEST_CASE("cudnn: batch norm is spatial, saves mean and deviation, and computes 
                                                  t + ", y, " + channels + ", w0, w1, state0, state1, 0.001)"});
 }
 
-TEST_CASE("cudnn: what batch norm has per channel is described alike in both layouts") {
+TEST_CASE("cudnn: batch norm's per-channel tensors have the same descriptor in both layouts") {
   FakeBackend on;
   const Case c = {"", BatchNorm{}, {shape}};
   const Conditions nhwc{.dtype = DType::f32, .layout = Layout::nhwc};
@@ -193,7 +194,7 @@ TEST_CASE("cudnn: what batch norm has per channel is described alike in both lay
   CHECK(calls(on, c, Pass::backward_params, nhwc).at(0).find("dx0, f32 1x3x1x1 / 3 1 1 1, w0") != std::string::npos);
 }
 
-TEST_CASE("cudnn: batch norm writes gradients that nobody wants to its workspace") {
+TEST_CASE("cudnn: batch norm writes unwanted gradients to its workspace") {
   FakeBackend on;
   BoundUnit unit(on, spec_of(on, {"", BatchNorm{}, {shape}}, {.dtype = DType::f32, .wants = {false}}));
   CHECK(unit.lowered.steps[1].kernel->workspace_bytes() == 3 * 256);
@@ -205,7 +206,7 @@ TEST_CASE("cudnn: batch norm writes gradients that nobody wants to its workspace
   CHECK(call.find("w0, workspace, second, ") != std::string::npos);
 }
 
-TEST_CASE("cudnn: versions before 7.5 take no epsilon below 1e-5") {
+TEST_CASE("cudnn: versions before 7.5 refuse an epsilon below 1e-5") {
   FakeBackend old(7402), young(7500);
   const Spec spec = spec_of(old, {"", BatchNorm{.epsilon = 1e-6}, {shape}});
   CHECK_NOTHROW(young.backend.lower(spec, {}));
@@ -213,7 +214,7 @@ TEST_CASE("cudnn: versions before 7.5 take no epsilon below 1e-5") {
 }
 
 TEST_CASE(
-    "cudnn: a sum of two is one call, each further operand is one more, and the gradients are copies or nothing") {
+    "cudnn: a sum of two is one call, each further operand adds one call, and the gradients are copies or no call") {
   FakeBackend on;
   const std::string add = "OpTensorDescriptor 0 0 1";
   const Case c = {"", Add{}, {shape, shape, shape}};
@@ -227,7 +228,7 @@ TEST_CASE(
   unit.args.y = unit.args.x[1];  // the operand that y aliases comes first
   CHECK(unit.run(Pass::forward)[0].find("1, " + t + ", x1, 1, " + t + ", x0, 0, " + t + ", x1)") != std::string::npos);
 
-  unit.args.dx[1] = unit.args.dy;  // a dx that aliases dy comes last, or needs nothing
+  unit.args.dx[1] = unit.args.dy;  // a dx that aliases dy is written last, or needs no call
   CHECK(unit.run(Pass::backward_data) == CallTexts{"TransformTensor(handle, 1, " + t + ", dy, 0, " + t + ", dx0)",
                                                    "TransformTensor(handle, 1, " + t + ", dy, 0, " + t + ", dx2)"});
   for (const DType dtype : {DType::f32, DType::f64}) {
@@ -241,7 +242,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("cudnn: a fully connected op multiplies by cuBLAS, for the CUDA that cuDNN was built for") {
+TEST_CASE("cudnn: a fully connected op multiplies by the cuBLAS of the CUDA version that cuDNN was built for") {
   for (const DType dtype : {DType::f32, DType::f64}) {
     FakeBackend on;
     BoundUnit unit(on, spec_of(on, {"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}}, {.dtype = dtype}));

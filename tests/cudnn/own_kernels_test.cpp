@@ -1,4 +1,4 @@
-// Ops that cuDNN lacks, on a fake: the kernels of the backend cuda compute them, here on the host.
+// Ops that cuDNN lacks, on a fake cuDNN. The kernels of the backend cuda compute them, here on the host.
 
 #include "kernels/host/grid.h"
 #include "lamina/plan.h"
@@ -31,7 +31,7 @@ const std::vector<Case> ops_of_files = {{"", Pointwise{Function::clip, 0, 6}, {m
                                         {"", GroupNorm{.groups = 2}, {map_of_file}},
                                         {"", LayerNorm{}, {map_of_file}}};
 
-/// The number of kernels that the work launches.
+/// Runs `work`. Returns the number of kernels that it launches.
 template <class Work>
 std::uint64_t launches_of(const Work& work) {
   const auto count = [] {
@@ -46,7 +46,7 @@ std::uint64_t launches_of(const Work& work) {
 
 }  // namespace
 
-TEST_CASE("cudnn: dropout draws our mask, at a step that a training pass advances") {
+TEST_CASE("cudnn: dropout draws the mask of our own kernel, and each training pass advances its step") {
   const DType dtype = GENERATE(DType::f64, DType::f32, DType::f16);
   INFO(to_string(dtype));
   const Case c = {"", Dropout{.rate = 0.25, .seed = 7}, {{2, 3, 2, 2}}};
@@ -68,7 +68,7 @@ TEST_CASE("cudnn: dropout draws our mask, at a step that a training pass advance
   CHECK(unit.run(Pass::backward_data).empty());
   is_masked(unit.args.dx[0]);
   CHECK(*unit.args.state[0].as<std::uint64_t>() == 6);
-  CHECK(on.log.calls.empty());  // halves are read and written as they are
+  CHECK(on.log.calls.empty());  // halves are not converted
   unit.args.dx[0] = {};
   CHECK(launches_of([&] { unit.run(Pass::backward_data); }) == 0);
 
@@ -80,7 +80,7 @@ TEST_CASE("cudnn: dropout draws our mask, at a step that a training pass advance
   CHECK(launches_of([&] { inference.run(Pass::forward); }) == 0);
 }
 
-TEST_CASE("cudnn: a concatenation copies each input to its channels, unless the input is already there") {
+TEST_CASE("cudnn: a concat copies each input to its channels of y, unless the input is already there") {
   const Layout layout = GENERATE(Layout::nchw, Layout::nhwc);
   const DType dtype = GENERATE(DType::f32, DType::f16);
   INFO(to_string(layout) << ' ' << to_string(dtype));
@@ -115,8 +115,7 @@ TEST_CASE("cudnn: a concatenation copies each input to its channels, unless the 
   CHECK(launches_of(backward) == 0);
 }
 
-TEST_CASE(
-    "cudnn: a slice copies its channels, and the gradient of the other channels is zero, or keeps its old values") {
+TEST_CASE("cudnn: a slice copies its channels, and the other channels' gradients are 0, or old values if it adds") {
   const Layout layout = GENERATE(Layout::nchw, Layout::nhwc);
   INFO(to_string(layout));
   FakeBackend on;
@@ -152,7 +151,7 @@ TEST_CASE(
   CHECK(launches_of([&] { all.run(Pass::backward_data); }) == 1);
 }
 
-TEST_CASE("cudnn: ops that the library lacks have the bits of our kernels, without a call of the library") {
+TEST_CASE("cudnn: ops that the library lacks have the same bits as our own kernels, and make no call of the library") {
   std::vector<Case> all = ops_of_files;
   all.push_back({"", SoftmaxCrossEntropy{}, {{2, 3, 1, 1}, {2, 1, 1, 1}}});
   all.push_back({"", SigmoidCrossEntropy{}, {{2, 1, 1, 1}, {2, 1, 1, 1}}});
@@ -181,7 +180,7 @@ TEST_CASE("cudnn: ops that the library lacks have the bits of our kernels, witho
   CHECK(in_nhwc == wanted_in_nhwc);
 }
 
-TEST_CASE("cudnn: ops that networks from files need are taken with gaps between the images of nchw") {
+TEST_CASE("cudnn: ops that networks from ONNX files need accept gaps between images in nchw") {
   const FakeBackend on;
   for (const Case& c : ops_of_files) {
     INFO(to_string(c));
@@ -190,7 +189,7 @@ TEST_CASE("cudnn: ops that networks from files need are taken with gaps between 
   }
 }
 
-TEST_CASE("cudnn: nhwc tensors with pixels are refused where our kernels compute") {
+TEST_CASE("cudnn: ops of our own kernels refuse nhwc tensors of more than one pixel") {
   FakeBackend on;
   const Conditions nhwc{.dtype = DType::f32, .layout = Layout::nhwc};
   const auto takes = [&](const Op& op, const std::vector<Shape>& x) {
@@ -223,7 +222,7 @@ TEST_CASE("cudnn: nhwc tensors with pixels are refused where our kernels compute
   CHECK_FALSE(takes(Concat{Axis::row}, {{2, 3, 1, 1}, {2, 3, 1, 1}}));
 }
 
-TEST_CASE("cudnn: each of the six workloads can be planned, run and updated, in halves, too") {
+TEST_CASE("cudnn: each of the six workloads can be planned, run and updated, also in half precision") {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
     for (const Workload& each : workloads()) {
       INFO(each.name << " in " << to_string(dtype));

@@ -1,13 +1,13 @@
-// A line for each graph of networks in training: the engines that cuDNN proposes, and which of them finalise.
+// Prints a line for each graph of networks in training: the engines that cuDNN proposes, and which of them finalise.
 //
 // usage: plan_lines CUDNN DEVICE.json COMPILED NETWORKS TYPES LAYOUTS     lists with commas
 //
 //     alexnet conv2 forward bf16 nhwc 1f0c..: 4tc 7tc~ |2tc!
 //
-// The number is the hash of the graph's line. Letters are notes, as `lamina_bench engines` has them; a bar begins the
-// fallback list. "!" means that the plan does not finalise, "~" that it was not tried, and "x3" that three such entries
-// follow each other. All proposals of precompiled engines are tried, but only the first COMPILED of the engines that
-// are compiled at run time.
+// The number before the colon is a hash of the graph. Letters after an engine are its notes, as in `lamina_bench
+// engines`. A bar begins the fallback list. "!" means that the plan does not finalise, "~" that it was not tried, and
+// "x3" that the entry occurs three times in a row. All precompiled engines are tried, but only the first COMPILED of
+// the engines that compile at run time.
 
 #include <cstdio>
 #include <exception>

@@ -1,4 +1,4 @@
-// The one cuDNN of a process: its claims, and the refusal of a second one.
+// A process uses only one cuDNN: claims on it, and the refusal of a second cuDNN.
 
 #include "lamina/backend.h"
 #include "lamina/cudnn_engines.h"
@@ -11,10 +11,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The folder that the build made for a fake.
+/// The folder of a fake library.
 std::string folder(const std::string& name) { return fs::canonical(fs::path(LAMINA_TEST_FAKES) / name).string(); }
 
-/// Checks for a LoadError with both directories and the remedy.
+/// Checks that `act` throws a LoadError with both directories and the remedy.
 template <class Act>
 void refuses(const std::string& first, const std::string& second, Act act) {
   CHECK_THROWS_MATCHES(act(), LoadError, Says(first, second, "one process per version"));
@@ -23,7 +23,7 @@ void refuses(const std::string& first, const std::string& second, Act act) {
 }  // namespace
 
 // The tests must run in this order, because the last one opens a library that stays open.
-TEST_CASE("one cuDNN per process: claimed without being opened, as long as a claim lives") {
+TEST_CASE("one cuDNN per process: a claim refuses other directories while it lives, without opening the library") {
   {
     const Claim first("nowhere/a");
     const Claim again("nowhere/a");
@@ -35,14 +35,14 @@ TEST_CASE("one cuDNN per process: claimed without being opened, as long as a cla
   CHECK(mapped_directories().empty());
 }
 
-TEST_CASE("one cuDNN per process: the engine listing claims it too, and gives it back") {
+TEST_CASE("one cuDNN per process: listing engines claims the cuDNN, and releases it at the end") {
   const Claim other(folder("8.9"));
   refuses(folder("8.9"), folder("9.19"), [] { CudnnEngines(folder("9.19"), "{}"); });
   CHECK_THROWS_WITH(CudnnEngines(folder("8.9"), "{}"), ContainsSubstring("too old"));
 }
 
 #if defined(LAMINA_TEST_WITH_CUDA)
-TEST_CASE("one cuDNN per process: a second backend is refused where it is made") {
+TEST_CASE("one cuDNN per process: making a backend on a second cuDNN is refused") {
   {
     const auto first = make_backend("cudnn:" + folder("8.9"));
     refuses(folder("8.9"), folder("9.19"), [] { make_backend("cudnn:" + folder("9.19")); });
@@ -53,7 +53,7 @@ TEST_CASE("one cuDNN per process: a second backend is refused where it is made")
 }
 #endif
 
-TEST_CASE("one cuDNN per process: what was opened stays, and a second is refused with both directories") {
+TEST_CASE("one cuDNN per process: an opened cuDNN stays open, and a second is refused with both directories") {
   const Api& first = process_library(folder("9.19"));
   CHECK(&process_library(folder("9.19")) == &first);
   CHECK(&process_library(folder("9.19") + "/.") == &first);

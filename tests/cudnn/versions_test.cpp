@@ -1,5 +1,6 @@
-// Two real versions of cuDNN: never both in one process. They are the directories in
-// LAMINA_TEST_CUDNN_VERSIONS=DIR1,DIR2, or two that bench/get-cudnn has fetched; otherwise all is skipped.
+// A process refuses a second real version of cuDNN. The two versions are the directories in
+// LAMINA_TEST_CUDNN_VERSIONS=DIR1,DIR2, or versions that bench/get-cudnn has fetched. Without two versions the test is
+// skipped.
 
 #include <sstream>
 

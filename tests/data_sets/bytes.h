@@ -1,5 +1,5 @@
 #pragma once
-// Files of data sets made by hand: numbers as bytes, gzip streams, whole files.
+// Contents of data set files, made by hand: numbers as bytes, gzip streams, complete files.
 
 #include <zlib.h>
 
@@ -22,7 +22,7 @@ inline std::string le16(std::uint32_t number) {
 
 inline std::string le32(std::uint32_t number) { return le16(number) + le16(number >> 16); }
 
-/// The bytes in one gzip stream.
+/// The bytes, compressed as one gzip stream.
 inline std::string gzip(std::string_view bytes) {
   z_stream stream{};
   if (deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK) throw std::runtime_error("deflate");
@@ -46,14 +46,15 @@ inline std::string mnist_images() {
 }
 inline std::string mnist_labels() { return be32(0x801) + be32(3) + std::string("\7\0\11", 3); }
 
-/// Two CIFAR-10 records: the first has label 3 and bytes 0, 1, 2, ...; the second has label 9 and only 200s.
+/// Two CIFAR-10 records. The first has label 3 and pixels 0, 1, 2, ... The second has label 9, and all its pixels are
+/// 200.
 inline std::string cifar_records() {
   std::string bytes = "\3";
   for (int i = 0; i < 3072; ++i) bytes += static_cast<char>(i & 0xFF);
   return bytes + '\11' + std::string(3072, static_cast<char>(200));
 }
 
-/// Lists {1, 5}, {}, {70000, 2, 3} with labels 1, 0, 1; a vocabulary of 70001.
+/// A file of ids with the lists {1, 5}, {}, {70000, 2, 3}, the labels 1, 0, 1 and a vocabulary of 70001.
 inline std::string id_lists() {
   return "LIDS" + le32(1) + le32(3) + le32(70001) + le32(2) + le16(2) + le32(1) + le32(5) + le16(0) + le16(3) +
          le32(70000) + le32(2) + le32(3) + std::string("\1\0\1", 3);

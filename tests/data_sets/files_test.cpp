@@ -1,4 +1,4 @@
-// Files of data sets: reading gives their content, plain and packed, and written files are read back.
+// Files of data sets: plain and compressed files are read, and written files are read back.
 
 #include "tests/io/files.h"
 #include "bytes.h"
@@ -18,7 +18,7 @@ std::vector<std::uint8_t> steps_of_14() {
 
 std::vector<std::uint32_t> vector(std::span<const std::uint32_t> ids) { return {ids.begin(), ids.end()}; }
 
-/// A set whose pixels and labels have no simple pattern.
+/// An image set whose pixels and labels have no simple pattern.
 ImageSet some_images(const Shape& image, int count) {
   ImageSet set{.image = image, .classes = 10, .pixels = {}, .labels = {}};
   for (std::int64_t i = 0; i < count * image.image(); ++i)
@@ -42,16 +42,16 @@ TEST_CASE("MNIST's images and labels are read in the order of the files") {
   CHECK(set.labels == std::vector<std::uint8_t>{7, 0, 9});
 }
 
-TEST_CASE("MNIST's folder is read by the files' usual names, plain before packed") {
+TEST_CASE("MNIST's folder is read by the files' usual names, and a plain file is preferred to a compressed one") {
   const Folder folder;
   write(folder / "train-images-idx3-ubyte.gz", gzip(mnist_images()));
-  write(folder / "train-labels-idx1-ubyte.gz", "not read: the plain one is there");
+  write(folder / "train-labels-idx1-ubyte.gz", "not read: there is a plain file");
   write(folder / "train-labels-idx1-ubyte", mnist_labels());
   CHECK(read_mnist(folder.path(), Part::train).pixels == steps_of_14());
   CHECK_THROWS_MATCHES(read_mnist(folder.path(), Part::test), FileError, Says("t10k-images-idx3-ubyte"));
 }
 
-TEST_CASE("a set written as MNIST is read back, of any size of image") {
+TEST_CASE("an image set with images of any size is written as MNIST and read back") {
   const Folder folder;
   const ImageSet set = some_images({1, 1, 5, 300}, 11);
   write_mnist(folder.path(), Part::test, set);
@@ -63,7 +63,7 @@ TEST_CASE("a set written as MNIST is read back, of any size of image") {
   CHECK_THROWS_AS(write_mnist(folder.path(), Part::test, some_images({1, 3, 5, 5}, 1)), UsageError);
 }
 
-TEST_CASE("CIFAR-10's records are a label and three planes, and files follow each other") {
+TEST_CASE("CIFAR-10's records are a label and three planes, and the records of several files are concatenated") {
   const Folder folder;
   const bool packed = GENERATE(false, true);
   const std::string ending = packed ? ".gz" : "";
@@ -80,7 +80,7 @@ TEST_CASE("CIFAR-10's records are a label and three planes, and files follow eac
   CHECK(set.pixels[3072] == 200);
 }
 
-TEST_CASE("CIFAR-10's batches have no gap, and the test is one file") {
+TEST_CASE("CIFAR-10's training batches have no missing number, and the test set is one file") {
   const Folder folder;
   const ImageSet set = some_images({1, 3, 32, 32}, 4);
   write_cifar10(folder / "data_batch_1.bin", set);
@@ -118,16 +118,16 @@ TEST_CASE("a file of ids keeps lists of up to 65535 ids, and refuses longer list
   CHECK(read_ids(folder / "lists").ends == set.ends);
   set.append(std::vector<std::uint32_t>(65536, 8), 1);
   CHECK_THROWS_WITH(write_ids(folder / "lists", set), ContainsSubstring("list 2"));
-  CHECK(read_ids(folder / "lists").count() == 2);  // the old file is still there
+  CHECK(read_ids(folder / "lists").count() == 2);  // the old file is unchanged
 }
 
-TEST_CASE("a text becomes small letters, and places in the sorted list of its characters") {
+TEST_CASE("a text is read as lower case letters, and as indices in the sorted list of its characters") {
   const Text text = make_text("Ba\r\nB \u00C4\u00E4\u00D7\u03A9\r!");
   CHECK(text.alphabet == std::vector<char32_t>{U'\n', U' ', U'!', U'a', U'b', U'\u00D7', U'\u00E4', U'\u03A9'});
   CHECK(text.ids == std::vector<std::uint32_t>{4, 3, 0, 4, 1, 6, 6, 5, 7, 0, 2});
 }
 
-TEST_CASE("a text is read from a plain or packed file") {
+TEST_CASE("a text is read from a plain or compressed file") {
   const Folder folder;
   write(folder / "text", "To be");
   write(folder / "packed", gzip("To be"));
@@ -136,7 +136,7 @@ TEST_CASE("a text is read from a plain or packed file") {
   CHECK(make_text("").ids.empty());
 }
 
-TEST_CASE("every kind of invalid UTF-8 is refused with its place") {
+TEST_CASE("every kind of invalid UTF-8 is refused with its position") {
   for (const char* bytes :
        {"ab\x80", "ab\xC0\x80", "ab\xC1\xBF", "ab\xC3", "ab\xC3z", "ab\xE0\x80\x80", "ab\xED\xA0\x80", "ab\xE2\x82",
         "ab\xF0\x80\x80\x80", "ab\xF4\x90\x80\x80", "ab\xF5\x80\x80\x80", "ab\xFF"}) {

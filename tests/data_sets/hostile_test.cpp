@@ -1,4 +1,5 @@
-// Invalid files of data sets: each is a FileError that names it, and none takes memory out of proportion.
+// Invalid files of data sets: each is a FileError that names the file, and no file makes the reader allocate much
+// memory.
 
 #include <random>
 
@@ -20,7 +21,7 @@ struct HostileFile {
   std::string says;
 };
 
-/// Reads each file by `read`, and requires a FileError that names the file and has the text.
+/// Reads each file with `read`. Checks for a FileError that names the file and has the expected text.
 void check_refused(void (*read)(const std::filesystem::path&), const std::vector<HostileFile>& files) {
   for (const HostileFile& hostile : files) {
     CAPTURE(hostile.what);
@@ -34,7 +35,7 @@ void check_refused(void (*read)(const std::filesystem::path&), const std::vector
   }
 }
 
-/// A sound file that goes with the file under test.
+/// A valid file that the file under test needs beside it.
 class Companion {
  public:
   explicit Companion(const std::string& bytes) { write(path(), bytes); }
@@ -62,46 +63,46 @@ std::string with(std::string bytes, std::size_t at, const std::string& others) {
   return bytes.replace(at, others.size(), others);
 }
 
-/// A gzip stream of `count` zeros, packed as tightly as deflate can.
+/// A gzip stream of `count` zeros, with the strongest compression.
 std::string zeros(std::size_t count) { return gzip(std::string(count, '\0')); }
 
 }  // namespace
 
 TEST_CASE("damaged MNIST images are errors that name the file") {
   const std::string good = mnist_images(), head = good.substr(0, 16), packed = gzip(good);
-  check_refused(
-      read_images,
-      {
-          {"empty", "", "magic number"},
-          {"three bytes", good.substr(0, 3), "magic number"},
-          {"labels", mnist_labels(), "2049"},
-          {"little-endian", with(good, 0, le32(0x803)), "2051"},
-          {"no count", good.substr(0, 6), "count"},
-          {"no rows", good.substr(0, 8), "rows"},
-          {"no columns", good.substr(0, 14), "columns"},
-          {"a pixel is missing", good.substr(0, 33), "17"},
-          {"a pixel too many", good + "x", "34"},
-          {"negative count", with(good, 4, be32(0x80000000)), "-2147483648"},
-          {"many images", with(good, 4, be32(0x7FFFFFFF)), "12884901882"},
-          {"no rows at all", with(good, 8, be32(0)), "rows"},
-          {"wide", with(good, 12, be32(65536)), "65536"},
-          {"all at their largest", be32(0x803) + be32(0x7FFFFFFF) + be32(65535) + be32(65535), "bytes of pixels"},
-          {"gzip without data", "\x1F\x8B", "truncated"},
-          {"gzip of another method", std::string("\x1F\x8B\x07\0\0\0\0\0\0\0", 10), "damaged"},
-          {"gzip, truncated", packed.substr(0, packed.size() / 2), "truncated"},
-          {"gzip without its checksum", packed.substr(0, packed.size() - 8), "truncated"},
-          {"gzip with a wrong checksum", with(packed, packed.size() - 8, "\x55"), "damaged"},
-          {"gzip with a wrong length", with(packed, packed.size() - 4, "\x55"), "damaged"},
-          {"gzip and more", packed + "x", "after its gzip stream"},
-          {"two gzip streams", packed + packed, "after its gzip stream"},
-          {"gzip of one image too few", gzip(good.substr(0, 28)), "28"},
-          {"gzip with a pixel too many", gzip(good + "x"), "more"},
-          {"gzip with a wrong count", gzip(with(good, 4, be32(0x7FFFFFFF))), "at most"},
-          {"gzip that expands", zeros(std::size_t{64} << 20), "2051"},
-          {"gzip that keeps its promise of 64 MiB",
-           gzip(be32(0x803) + be32(1024) + be32(256) + be32(256) + std::string(std::size_t{64} << 20, '\0')),
-           "at most"},
-      });
+  check_refused(read_images,
+                {
+                    {"empty", "", "magic number"},
+                    {"three bytes", good.substr(0, 3), "magic number"},
+                    {"labels", mnist_labels(), "2049"},
+                    {"little-endian", with(good, 0, le32(0x803)), "2051"},
+                    {"no count", good.substr(0, 6), "count"},
+                    {"no rows", good.substr(0, 8), "rows"},
+                    {"no columns", good.substr(0, 14), "columns"},
+                    {"a pixel is missing", good.substr(0, 33), "17"},
+                    {"a pixel too many", good + "x", "34"},
+                    {"negative count", with(good, 4, be32(0x80000000)), "-2147483648"},
+                    {"many images", with(good, 4, be32(0x7FFFFFFF)), "12884901882"},
+                    {"no rows at all", with(good, 8, be32(0)), "rows"},
+                    {"wide", with(good, 12, be32(65536)), "65536"},
+                    {"all counts at their largest", be32(0x803) + be32(0x7FFFFFFF) + be32(65535) + be32(65535),
+                     "bytes of pixels"},
+                    {"gzip without data", "\x1F\x8B", "truncated"},
+                    {"gzip of another method", std::string("\x1F\x8B\x07\0\0\0\0\0\0\0", 10), "damaged"},
+                    {"gzip, truncated", packed.substr(0, packed.size() / 2), "truncated"},
+                    {"gzip without its checksum", packed.substr(0, packed.size() - 8), "truncated"},
+                    {"gzip with a wrong checksum", with(packed, packed.size() - 8, "\x55"), "damaged"},
+                    {"gzip with a wrong length", with(packed, packed.size() - 4, "\x55"), "damaged"},
+                    {"bytes after gzip", packed + "x", "after its gzip stream"},
+                    {"two gzip streams", packed + packed, "after its gzip stream"},
+                    {"gzip of one image too few", gzip(good.substr(0, 28)), "28"},
+                    {"gzip with a pixel too many", gzip(good + "x"), "more"},
+                    {"gzip with a wrong count", gzip(with(good, 4, be32(0x7FFFFFFF))), "at most"},
+                    {"gzip that expands", zeros(std::size_t{64} << 20), "2051"},
+                    {"gzip that really expands to 64 MiB",
+                     gzip(be32(0x803) + be32(1024) + be32(256) + be32(256) + std::string(std::size_t{64} << 20, '\0')),
+                     "at most"},
+                });
 }
 
 TEST_CASE("damaged MNIST labels are errors that name the file") {
@@ -151,12 +152,12 @@ TEST_CASE("damaged lists of ids are errors that name the file") {
   check_refused(read_lists, files);
 }
 
-TEST_CASE("a text that is not UTF-8, or expands without end, is an error that names the file") {
+TEST_CASE("a text that is not UTF-8, or expands to too many bytes, is an error that names the file") {
   check_refused(read_words_of,
                 {{"invalid", "good until\xFF", "byte 10"}, {"expanding", zeros(std::size_t{8} << 20), "gzip"}});
 }
 
-TEST_CASE("a path that is no file is an error that names it, and nothing waits for a pipe") {
+TEST_CASE("a path that is no regular file is an error that names the path, and a pipe does not block") {
   const Folder folder;
   REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
   for (const auto& read : {read_images, read_labels, read_cifar, read_lists, read_words_of}) {
@@ -166,7 +167,7 @@ TEST_CASE("a path that is no file is an error that names it, and nothing waits f
   }
 }
 
-TEST_CASE("thousands of damaged files are read, or refused by name, and nothing else happens") {
+TEST_CASE("each of thousands of damaged files is read or refused by name, and does nothing else") {
   struct Kind {
     std::string good;
     void (*read)(const std::filesystem::path&);
@@ -182,7 +183,7 @@ TEST_CASE("thousands of damaged files are read, or refused by name, and nothing 
       {"To b\xC3\xA9\r\n, \xE2\x82\xAC", read_words_of},
       {gzip("To be or not to be"), read_words_of},
   };
-  std::vector<std::string> words;  // extreme numbers
+  std::vector<std::string> words;  // extreme numbers as bytes
   for (const std::uint32_t number : {0U, 1U, 0xFFFFU, 0x7FFFFFFFU, 0x80000000U, 0xFFFFFFFFU})
     words.push_back(be32(number)), words.push_back(le32(number));
   std::mt19937 random(20);
@@ -191,7 +192,7 @@ TEST_CASE("thousands of damaged files are read, or refused by name, and nothing 
   int refused = 0, accepted = 0;
   for (int turn = 0; turn < 4500; ++turn) {
     const Kind& kind = kinds[static_cast<std::size_t>(turn) % kinds.size()];
-    const std::string bytes = damaged(kind.good, 40, words, random);  // the counts are in the first bytes
+    const std::string bytes = damaged(kind.good, 40, words, random);  // the first 40 bytes have the counts
     std::filesystem::remove(path);  // some file systems wait for the disk when a file is truncated
     write(path, bytes);
     CAPTURE(turn);

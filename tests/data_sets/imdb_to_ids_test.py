@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench/imdb-to-ids: the order and numbers that Keras gives reviews, in the format that Lamina reads."""
+"""bench/imdb-to-ids: reviews get the order and the ids of Keras, in the format that Lamina reads."""
 
 import os
 import struct
@@ -22,7 +22,7 @@ TRAIN_LABELS, TEST_LABELS = [0, 1, 1, 0], [1, 0, 1]
 
 
 def read_ids(path):
-    """A second reader of the format, from its description."""
+    """A second reader of the format, written from the format's description."""
     with open(path, "rb") as file:
         magic, version, count, vocabulary, classes = struct.unpack("<4sIIII", file.read(20))
         lists = []
@@ -66,7 +66,7 @@ class Converter(unittest.TestCase):
     def test_words_are_ranks_and_three_after_a_start_mark(self):
         (vocabulary, lists, labels), _ = self.convert("--words", "8")
         self.assertEqual(vocabulary, 8)
-        # Ranks 5 and 30 are beyond the vocabulary: they become 2.
+        # Ranks 5 and 30 are beyond the vocabulary, so they become the id 2.
         expected = {(1, 4, 5, 6, 4, 5): 0, (1, 2, 4, 5): 1, (1, 2): 1, (1, 7, 7, 7, 7): 0}
         self.assertEqual({tuple(ids): label for ids, label in zip(lists, labels)}, expected)
 

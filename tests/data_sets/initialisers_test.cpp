@@ -1,4 +1,4 @@
-// Initialisers: their bounds, moments and products, and their names.
+// Initialisers: the bounds and moments of their numbers, orthogonality, and names.
 
 #include "lamina/initialisers.h"
 #include "lamina/random.h"
@@ -21,8 +21,8 @@ Moments moments(const std::vector<double>& values) {
   return m;
 }
 
-/// The dot product of the rows, or columns, i and j of a matrix. Neighbouring rows are `step` apart, and the elements
-/// of a row `stride`.
+/// The dot product of rows (or columns) i and j of a matrix. Neighbouring rows are `step` elements apart, and
+/// neighbouring elements of a row `stride` elements.
 double product(const std::vector<double>& m, std::size_t i, std::size_t j, std::size_t step, std::size_t stride,
                std::size_t length) {
   double sum = 0;
@@ -37,11 +37,11 @@ TEST_CASE("fans are counted as Keras counts them") {
   CHECK(conv_fans({32, 3, 5, 7}).out == 32 * 5 * 7);
   CHECK(dense_fans({128, 64, 12, 11}).in == 64 * 12 * 11);
   CHECK(dense_fans({128, 64, 12, 11}).out == 128);
-  CHECK(dense_fans({4 * 64, 128, 1, 1}).in == 128);  // an LSTM's four gates together
+  CHECK(dense_fans({4 * 64, 128, 1, 1}).in == 128);  // the weights of an LSTM's four gates
   CHECK(dense_fans({4 * 64, 128, 1, 1}).out == 256);
 }
 
-TEST_CASE("Glorot's uniform numbers fill their interval and have its variance") {
+TEST_CASE("Glorot's uniform numbers fill the right interval and have the right variance") {
   std::vector<double> w(100000);
   fill_glorot_uniform(w, {.in = 100, .out = 50}, 8);
   const double limit = std::sqrt(6.0 / 150);  // 0.2
@@ -51,7 +51,7 @@ TEST_CASE("Glorot's uniform numbers fill their interval and have its variance") 
   CHECK(m.least < -0.999 * limit);
   CHECK(m.largest > 0.999 * limit);
   CHECK(m.mean == Approx(0).margin(5 * limit / std::sqrt(3.0 * 100000)));
-  CHECK(m.variance == Approx(2.0 / 150).epsilon(5 * std::sqrt(0.8 / 100000)));  // variance of squares: 4/45 l^4
+  CHECK(m.variance == Approx(2.0 / 150).epsilon(5 * std::sqrt(0.8 / 100000)));  // squares have the variance 4/45 l^4
 }
 
 TEST_CASE("He's normal numbers have variance 2 / fan-in, and can be drawn in slices") {
@@ -65,7 +65,7 @@ TEST_CASE("He's normal numbers have variance 2 / fan-in, and can be drawn in sli
   CHECK(std::equal(slice.begin(), slice.end(), w.begin() + 777));
 }
 
-TEST_CASE("an orthogonal matrix has orthonormal rows, or columns where there are fewer") {
+TEST_CASE("an orthogonal matrix has orthonormal rows, or orthonormal columns if there are fewer columns") {
   for (const auto& [rows, columns] : {std::pair{128, 512}, {512, 128}, {40, 40}, {1, 5}, {5, 1}, {1, 1}}) {
     CAPTURE(rows, columns);
     std::vector<double> w(static_cast<std::size_t>(rows * columns));
@@ -80,8 +80,8 @@ TEST_CASE("an orthogonal matrix has orthonormal rows, or columns where there are
         worst = test::larger(worst, std::abs(p - (i == j ? 1 : 0)));
       }
     }
-    // Each product is a sum of `length` terms whose absolute values sum to at most 1. The rounding of the vectors adds
-    // as much.
+    // Each dot product has `length` terms, whose absolute values sum to at most 1. The rounding of the vectors adds an
+    // error of the same size.
     CHECK(worst < 4 * static_cast<double>(length + 8) * 0x1p-53);
   }
 }
@@ -108,13 +108,13 @@ TEST_CASE("an orthogonal matrix is a function of its key, and favours no directi
   CHECK(last_square == Approx(1.0 / 32).epsilon(5 * std::sqrt(2.0 / keys)));
 }
 
-TEST_CASE("the forget gate's bias is the second quarter") {
+TEST_CASE("the forget gate's bias is the second quarter of an LSTM's bias") {
   std::vector<double> bias(12, 7);
   fill_unit_forget_bias(bias);
   CHECK(bias == std::vector<double>{0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0});
 }
 
-TEST_CASE("initialisers by name draw the numbers of their functions") {
+TEST_CASE("an initialiser given by name draws the same numbers as its function") {
   const Shape shape{6, 2, 3, 1};
   const Fans fans = conv_fans(shape);
   std::vector<double> by_name(36), by_hand(36);

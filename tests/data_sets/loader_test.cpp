@@ -1,4 +1,5 @@
-// The loader: batches that do not depend on the threads, errors that arrive, an end that does not wait.
+// The loader: batches do not depend on the number of threads, errors reach the caller, and the end does not wait for
+// whole batches.
 
 #include <atomic>
 #include <chrono>
@@ -15,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// Sample i has x = {i, epoch} and the label i % 7. Writing a sample can take long, or throw.
+/// A source whose sample i has x = {i, epoch} and the label i % 7. Writing a sample can take long, or throw.
 struct Counting : Source {
   explicit Counting(std::int64_t samples) : samples_(samples) {}
   std::int64_t count() const override { return samples_; }
@@ -45,7 +46,7 @@ struct Copy {
   bool operator==(const Copy&) const = default;
 };
 
-/// The rest of the epoch that has begun.
+/// Copies of the remaining batches of the epoch.
 std::vector<Copy> rest(Loader& loader) {
   std::vector<Copy> all;
   while (const Batch* b = loader.next()) all.push_back({b->number, b->shape, b->x, b->labels});
@@ -90,7 +91,7 @@ TEST_CASE("the last short batch is left out on request") {
   CHECK(Loader(even, {.batch = 4}).batches() == 2);
 }
 
-TEST_CASE("a shuffled epoch has the order of shuffled(), and the samples left out differ from epoch to epoch") {
+TEST_CASE("a shuffled epoch has the order of shuffled(), and each epoch leaves out different samples") {
   const Counting source(10);
   Loader loader(source, {.batch = 4, .drop_last = true, .seed = 6});
   for (const std::uint64_t number : {0, 1, 5}) {
@@ -100,7 +101,7 @@ TEST_CASE("a shuffled epoch has the order of shuffled(), and the samples left ou
   }
 }
 
-TEST_CASE("any number of threads and batches ahead gives the same batches") {
+TEST_CASE("the batches are the same for any number of threads and of batches ahead") {
   const Counting source(103);
   Loader plain(source, {.batch = 4, .seed = 2, .threads = 0});
   for (const int threads : {1, 2, 5}) {
@@ -111,7 +112,7 @@ TEST_CASE("any number of threads and batches ahead gives the same batches") {
   }
 }
 
-TEST_CASE("an epoch resumed at a batch goes on as the whole one did") {
+TEST_CASE("an epoch that is resumed at a batch has the same batches from there as the whole epoch") {
   const Counting source(103);
   Loader loader(source, {.batch = 4, .seed = 2, .threads = 2});
   const std::vector<Copy> whole = epoch(loader, 7);
@@ -123,7 +124,7 @@ TEST_CASE("an epoch resumed at a batch goes on as the whole one did") {
   CHECK_THROWS_AS(loader.start(0, -1), UsageError);
 }
 
-TEST_CASE("an epoch may be ended at any batch to begin another one") {
+TEST_CASE("another epoch may begin after any batch of an epoch") {
   const Counting source(103);
   Loader plain(source, {.batch = 4, .threads = 0}), loader(source, {.batch = 4, .threads = 3});
   for (int taken = 0; taken < 12; ++taken) {
@@ -139,12 +140,12 @@ TEST_CASE("no more batches are prepared than are wanted ahead") {
   loader.start(0);
   for (int held = 0; held < 5; ++held) {
     const Batch* batch = loader.next();
-    const int expected = held + 1 + 3;  // batches taken so far, and three ahead
+    const int expected = held + 1 + 3;  // the batches taken so far, and three ahead
     const Clock::time_point start = Clock::now();
     while (source.written < expected && seconds_since(start) < 10) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     CHECK(source.written == expected);
-    CHECK(batch->x[0] == static_cast<float>(held));  // the batch that the caller holds is unchanged
+    CHECK(batch->x[0] == static_cast<float>(held));  // the caller's batch is unchanged
   }
 }
 
@@ -177,7 +178,7 @@ TEST_CASE("next() throws the error of a sample at its batch, every time, until t
   CHECK(epoch(loader, 2).size() == 5);
 }
 
-TEST_CASE("a loader ends after the samples in work, not after their batches") {
+TEST_CASE("a loader's end waits for samples in progress, not for their batches") {
   Counting source(100000);
   source.sleep = std::chrono::milliseconds(1);
   Clock::time_point start;
@@ -192,13 +193,13 @@ TEST_CASE("a loader ends after the samples in work, not after their batches") {
   CHECK(seconds_since(start) < 10);
 }
 
-TEST_CASE("a loader that never began an epoch ends, and gives no batch") {
+TEST_CASE("a loader without an epoch gives no batch, and ends") {
   const Counting source(4);
   Loader loader(source, {.threads = 2});
   CHECK_THROWS_AS(loader.next(), UsageError);
 }
 
-TEST_CASE("the memory of a batch is used again") {
+TEST_CASE("later batches use the memory of earlier batches again") {
   const Counting source(1000);
   const int threads = GENERATE(0, 2);
   Loader loader(source, {.batch = 3, .threads = threads, .ahead = 2});

@@ -1,4 +1,4 @@
-// Samples: bytes to f32, augmentation, padding, windows of a text, the order of an epoch.
+// Samples: conversion of bytes to f32, augmentation, padding, windows of a text, the order of an epoch.
 
 #include "lamina/data.h"
 #include "tests/support/catch.h"
@@ -21,7 +21,7 @@ float label_of(const Source& source, std::int64_t number) {
   return label;
 }
 
-/// Images whose byte at (h, w) of channel c is 100 c + 10 h + w, below 10 x 10 pixels.
+/// Images of less than 10 x 10 pixels. The byte at (h, w) of channel c is 100 c + 10 h + w.
 ImageSet coordinates(const Shape& image, int count) {
   ImageSet set{.image = image, .classes = 10, .pixels = {}, .labels = {}};
   for (int i = 0; i < count; ++i) {
@@ -33,7 +33,7 @@ ImageSet coordinates(const Shape& image, int count) {
   return set;
 }
 
-/// The result of moving an image of coordinates(), by the definition.
+/// An image of coordinates() after a shift and a flip, by the definition.
 std::vector<float> moved(const Shape& image, int rows, int columns, bool flip) {
   std::vector<float> x;
   for (int c = 0; c < image.c; ++c) {
@@ -61,7 +61,7 @@ TEST_CASE("a byte is divided by 255, or multiplied by the scale") {
 }
 
 TEST_CASE("a shifted image repeats its edge, flipped or not") {
-  const Shape image{1, 2, 9, 10};  // rows and columns have different reaches: 2.7 and 3
+  const Shape image{1, 2, 9, 10};  // the largest shifts differ: 2.7 rows, 3 columns
   const auto source = image_source(coordinates(image, 400), {.scale = 1, .shift = 0.3, .flip = true});
   std::set<int> rows_seen, columns_seen, flips_seen;
   for (int i = 0; i < 400; ++i) {
@@ -85,7 +85,7 @@ TEST_CASE("a shifted image repeats its edge, flipped or not") {
   CHECK(flips_seen.size() == 2);
 }
 
-TEST_CASE("the shifts of CIFAR-10's example are as likely as Keras makes them") {
+TEST_CASE("the shifts of Keras' CIFAR-10 example have the probabilities of Keras") {
   // Shifts are uniform within 3.2 and rounded: -2 to 2 with probability 1 / 6.4, -3 and 3 with 0.7 / 6.4. Flips have
   // probability 1/2.
   constexpr int count = 20000;
@@ -108,7 +108,7 @@ TEST_CASE("the shifts of CIFAR-10's example are as likely as Keras makes them") 
     flips += flipped ? 1 : 0;
     same_signs += (15 - h) * column > 0 ? 1 : 0;
   }
-  // Five standard deviations of a count.
+  // The margin is five standard deviations of a count.
   const auto near = [](double p) { return Approx(count * p).margin(5 * std::sqrt(count * p * (1 - p))); };
   for (const auto& counted : {rows, columns}) {
     CHECK(counted.size() == 7);
@@ -135,7 +135,7 @@ TEST_CASE("an augmentation is a function of seed, epoch and sample") {
   CHECK(twenty(*source, 0, {.seed = 6, .epoch = 2}) != images);
 }
 
-TEST_CASE("image sources refuse sets that contradict themselves, and shifts outside 0 to 1") {
+TEST_CASE("image sources refuse inconsistent sets, and shifts outside 0 to 1") {
   const ImageSet good = coordinates({1, 1, 2, 2}, 2);
   CHECK_THROWS_AS(image_source({}), UsageError);
   CHECK_THROWS_AS(image_source(good, {.shift = -0.1}), UsageError);
@@ -152,7 +152,7 @@ TEST_CASE("image sources refuse sets that contradict themselves, and shifts outs
   CHECK_THROWS_AS(image_source(bad), UsageError);
 }
 
-TEST_CASE("lists of ids are padded by zeros in front, or keep their last ids, along the axis of time, exact as f32") {
+TEST_CASE("short lists of ids are padded with zeros in front, and long lists keep their last ids") {
   IdSet set;
   set.vocabulary = 1U << 24;
   set.append(std::vector<std::uint32_t>{1, (1U << 24) - 1}, 1);
@@ -175,7 +175,7 @@ TEST_CASE("lists of ids are padded by zeros in front, or keep their last ids, al
 TEST_CASE("a text's windows overlap by the step, and each is followed by its label") {
   const Text text = letters("abcdefgh");
   const auto source = text_source(text, {.window = 3, .step = 2});
-  CHECK(source->count() == 3);  // abc d, cde f, efg h
+  CHECK(source->count() == 3);  // abc with label d, cde with f, efg with h
   CHECK(source->shape() == Shape{1, 1, 3, 1});
   CHECK(source->classes() == 8);
   CHECK(sample(*source, 1) == std::vector<float>{2, 3, 4});
@@ -183,7 +183,7 @@ TEST_CASE("a text's windows overlap by the step, and each is followed by its lab
   CHECK(label_of(*source, 2) == 7);
 }
 
-TEST_CASE("a text has as many windows as Keras' range counts") {
+TEST_CASE("a text has as many windows as Keras' loop makes") {
   // Keras' loop is: for i in range(0, length - window, step). The real text has 600893 characters, which give 200285
   // windows of 40 with step 3.
   for (int length = 5; length < 20; ++length) {
@@ -229,5 +229,5 @@ TEST_CASE("every order of four samples is equally likely") {
   REQUIRE(seen.size() == 24);
   double chi_square = 0;
   for (const auto& [order, times] : seen) chi_square += std::pow(times - count / 24.0, 2) / (count / 24.0);
-  CHECK(chi_square < 23 + 5 * std::sqrt(2 * 23.0));  // its mean is 23 and its variance is twice that
+  CHECK(chi_square < 23 + 5 * std::sqrt(2 * 23.0));  // chi square: mean 23, variance 46
 }

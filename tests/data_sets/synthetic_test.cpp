@@ -1,4 +1,5 @@
-// Synthetic sets: their best classifiers are checked by brute force, by their own predictions and by closed forms.
+// Synthetic data sets: their best classifiers are checked by brute force, by their predicted accuracy and by closed
+// formulas.
 
 #include "lamina/synthetic.h"
 #include "lamina/data.h"
@@ -14,7 +15,7 @@ std::span<const std::uint8_t> image(const ImageSet& set, std::int64_t i) {
   return std::span(set.pixels).subspan(static_cast<std::size_t>(i) * bytes, bytes);
 }
 
-/// The mean of the images of each class. Without a shift it shows the glyph clearly, because the noise is low.
+/// The mean image of each class. It shows the glyph clearly, because there is no shift and the noise is low.
 std::vector<std::vector<double>> templates(GlyphOptions options) {
   options.shift = 0;
   options.noise = 16;
@@ -33,7 +34,8 @@ std::vector<std::vector<double>> templates(GlyphOptions options) {
   return means;
 }
 
-/// The level nearest to a mean of many bytes: levels are at least 16 apart, and means are off by 16 / sqrt(100).
+/// The grey level nearest to a mean of many bytes. Levels are at least 16 apart, and means are off by about 16 /
+/// sqrt(100).
 double level_near(double mean) {
   const std::array levels = {64.0, 80.0, 96.0, 144.0, 160.0, 192.0};
   return *std::ranges::min_element(levels, [&](double a, double b) { return std::abs(a - mean) < std::abs(b - mean); });
@@ -47,8 +49,8 @@ double byte_probability(int byte, double mean, double noise) {
   return up_to - below;
 }
 
-/// Compares a classifier's probabilities with the labels that came. All deviations must be within 99.99 % of sums of
-/// independent numbers, whose spread is taken from the sample.
+/// Compares a classifier's probabilities with the drawn labels. Each sum of deviations must be in the range of 99.99 %
+/// of such sums of independent numbers. The sample itself gives their spread.
 class Promises {
  public:
   void add(std::span<const double> p, std::size_t label) {
@@ -103,7 +105,7 @@ TEST_CASE("a glyph's posterior agrees with brute force over all classes, places 
         double log = 0;
         for (std::size_t k = 0; k < glyph.size(); ++k) {
           const std::size_t plane = k / (height * width), h = k / width % height, w = k % width;
-          // Rows and columns beyond the image are background, as the pixels at its edge are.
+          // Rows and columns beyond the image are background, like the pixels at the image's edge.
           const std::size_t from_h = std::clamp<std::size_t>(h + place / 3, 1, height) - 1;
           const std::size_t from_w = std::clamp<std::size_t>(w + place % 3, 1, width) - 1;
           const double mean = level_near(glyph[(plane * height + from_h) * width + from_w]);
@@ -125,7 +127,7 @@ TEST_CASE("a glyph's posterior agrees with brute force over all classes, places 
   }
 }
 
-TEST_CASE("glyphs: the best classifier reaches its prediction, which is the optimum") {
+TEST_CASE("glyphs: the best classifier reaches its predicted accuracy and loss, which are the optimum") {
   GlyphOptions options = GENERATE(Glyphs::mnist(), Glyphs::cifar10());
   options.noise = options.image.c == 1 ? 250 : 400;
   options.wrong_labels = GENERATE(0.0, 0.2);
@@ -138,7 +140,7 @@ TEST_CASE("glyphs: the best classifier reaches its prediction, which is the opti
   promises.check(reached);
   CHECK(reached.loss_margin == 0);
   const Optimum best = source.optimum(1500, 78);
-  CHECK(best.accuracy < 0.98);  // the noise matters
+  CHECK(best.accuracy < 0.98);  // the noise makes errors unavoidable
   CHECK(best.accuracy > 0.5);
   const double spread = std::sqrt(best.accuracy * (1 - best.accuracy) / promises.count);
   CHECK(promises.accuracy / promises.count == Approx(best.accuracy).margin(best.accuracy_margin * 1.5 + 3.9 * spread));
@@ -148,7 +150,7 @@ TEST_CASE("glyphs: the best classifier reaches its prediction, which is the opti
   CHECK(best.loss_margin < 0.1);
 }
 
-TEST_CASE("glyphs with the default options are told apart except for the wrong labels") {
+TEST_CASE("glyphs with the default options can be told apart, except for wrong labels") {
   for (const GlyphOptions& options : {Glyphs::mnist(), Glyphs::cifar10()}) {
     const Optimum best = Glyphs(options).optimum(300, 5);
     CHECK(best.accuracy == Approx(0.95).margin(1e-4));
@@ -162,7 +164,7 @@ TEST_CASE("the ten glyphs differ, and only the symmetric glyphs are their own mi
     for (std::size_t a = 0; a < 10; ++a) {
       int mirrored = 0;
       for (std::size_t k = 0; k < 28 * 28; ++k) {
-        // The glyph has 15 of 28 columns: from 6 to 20.
+        // The glyph has 15 of 28 columns: 6 to 20.
         const std::size_t h = k / 28, w = k % 28, mirror = w < 6 || w > 20 ? w : 26 - w;
         mirrored += level_near(glyphs[a][k]) == level_near(glyphs[a][h * 28 + mirror]) ? 1 : 0;
       }
@@ -178,7 +180,7 @@ TEST_CASE("the ten glyphs differ, and only the symmetric glyphs are their own mi
   }
 }
 
-TEST_CASE("a glyph occurs at every place within its shift") {
+TEST_CASE("glyphs occur at every position that the shift allows") {
   GlyphOptions options{.classes = 2, .shift = 2, .noise = 16, .wrong_labels = 0};
   const ImageSet set = Glyphs(options).draw(500, 3);
   std::array<std::array<int, 5>, 2> seen{};
@@ -190,7 +192,7 @@ TEST_CASE("a glyph occurs at every place within its shift") {
                              0);
     };
     std::size_t first_row = 0;
-    while (row_sum(first_row) < 28 * 64 + 600) ++first_row;  // nine pixels of ink are brighter by 1152
+    while (row_sum(first_row) < 28 * 64 + 600) ++first_row;  // a row with nine pixels of ink is brighter by 1152
     std::size_t first_column = 0;
     const auto column_sum = [&](std::size_t w) {
       int sum = 0;
@@ -204,10 +206,10 @@ TEST_CASE("a glyph occurs at every place within its shift") {
     ++seen[1][first_column - 4];
   }
   for (const auto& axis : seen)
-    for (const int times : axis) CHECK(times > 20);  // 50 expected
+    for (const int times : axis) CHECK(times > 20);  // 50 are expected
 }
 
-TEST_CASE("synthetic sets are functions of their seed, and fit into the real sets' files") {
+TEST_CASE("synthetic sets are functions of their seed, and fit into the file formats of the real sets") {
   const Folder folder;
   const ImageSet digits = Glyphs(Glyphs::mnist()).draw(20, 1);
   CHECK(Glyphs(Glyphs::mnist()).draw(20, 1).pixels == digits.pixels);
@@ -232,7 +234,7 @@ TEST_CASE("synthetic sets are functions of their seed, and fit into the real set
   CHECK(make_text(text).ids.size() == 3000);
 }
 
-TEST_CASE("reviews: the likelihood ratio reaches its prediction, which is the optimum") {
+TEST_CASE("reviews: a classifier by likelihood ratio reaches its predicted accuracy, which is the optimum") {
   const Reviews source({.vocabulary = 300, .shortest = 5, .longest = 30, .tilt = 0.3});
   const IdSet set = source.draw(6000, 8);
   Promises promises;
@@ -275,7 +277,7 @@ TEST_CASE("a word's ratio is the ratio of its frequencies in the two classes") {
   CHECK_THROWS_AS(source.log_odds(std::array<std::uint32_t, 1>{13}), UsageError);
 }
 
-TEST_CASE("without a tilt the classes cannot be told apart") {
+TEST_CASE("without a tilt the two classes of reviews cannot be told apart") {
   const Optimum best = Reviews({.tilt = 0}).optimum(100, 1);
   CHECK(best.accuracy == 0.5);
   CHECK(best.loss == Approx(std::log(2.0)));
@@ -293,7 +295,7 @@ TEST_CASE("a chain of two characters has the entropy rate of its formula") {
   CHECK(chain.optimum().loss_margin == 0);
 }
 
-TEST_CASE("a chain's entropy rate is that of its stationary distribution") {
+TEST_CASE("a chain's entropy rate is the mean entropy over its stationary distribution") {
   const int order = GENERATE(1, 2, 3);
   const MarkovText chain({.characters = 5, .order = order, .contrast = 2, .chain_seed = 4});
   const std::string characters = " abcd";
@@ -334,7 +336,7 @@ TEST_CASE("a drawn text has the chain's entropy rate, within the variation of te
   CHECK(sum == Approx(chain.optimum().loss).margin(4 * spread));
 }
 
-TEST_CASE("without contrast all characters are equally likely") {
+TEST_CASE("without contrast all characters of a chain are equally likely") {
   const MarkovText chain({.characters = 8, .order = 1, .contrast = 0});
   CHECK(chain.optimum().loss == Approx(std::log(8.0)));
   CHECK(chain.optimum().accuracy == Approx(1.0 / 8));

@@ -1,4 +1,4 @@
-// cuBLAS, opened at run time: invalid files, fakes, and the real library if it is installed.
+// cuBLAS, opened at run time: invalid files, fake libraries, and the real library if it is installed.
 
 #include "lib/core/device/blas/blas.h"
 
@@ -17,7 +17,7 @@ TEST_CASE("a folder without cuBLAS is an error that names every file that was tr
                     ContainsSubstring("/nowhere/libcublas.so.12") && !ContainsSubstring("libcublas.so.13"));
 }
 
-TEST_CASE("a library that lacks entry points is refused with their names") {
+TEST_CASE("a cuBLAS that lacks functions is refused with their names") {
   const std::string folder = LAMINA_FAKES "/lacking";
   CHECK_THROWS_AS(open_blas(folder), LoadError);
   CHECK_THROWS_WITH(open_blas(folder), ContainsSubstring(folder + "/libcublas.so.12") &&
@@ -26,7 +26,7 @@ TEST_CASE("a library that lacks entry points is refused with their names") {
                                            !ContainsSubstring("cublasGetStatusName"));
 }
 
-TEST_CASE("a whole library is opened from its folder and reports version and path") {
+TEST_CASE("a complete cuBLAS is opened from its folder and reports its version and path") {
   const BlasLibrary library = open_blas(LAMINA_FAKES "/whole");
   CHECK(library.version == "12.9.7");
   CHECK(library.description() == "cuBLAS 12.9.7");
@@ -35,7 +35,7 @@ TEST_CASE("a whole library is opened from its folder and reports version and pat
   CHECK_THROWS_WITH(Blas(library.table, nullptr), ContainsSubstring("cublasCreate_v2: status 14"));
 }
 
-TEST_CASE("a process has one cuBLAS, and a second folder is refused with both named") {
+TEST_CASE("a process has one cuBLAS, and another folder is refused with both names") {
   const std::string folder = LAMINA_FAKES "/whole";
   CHECK_THROWS_AS(blas_library("/nowhere"), LoadError);  // a failure is not remembered
   const BlasLibrary& library = blas_library(folder);
@@ -44,7 +44,7 @@ TEST_CASE("a process has one cuBLAS, and a second folder is refused with both na
   CHECK_THROWS_WITH(blas_library(LAMINA_FAKES "/lacking"), ContainsSubstring(folder) && ContainsSubstring("/lacking"));
 }
 
-TEST_CASE("the installed cuBLAS reports its version, and without a GPU says by name that it cannot start") {
+TEST_CASE("the installed cuBLAS reports its version, and without a GPU the error has the status by name") {
   BlasLibrary library;
   try {
     library = open_blas();

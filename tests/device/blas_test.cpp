@@ -1,4 +1,5 @@
-// Matrix products by cuBLAS's interface: the host's substitute against plain sums, and the arguments of library calls.
+// Matrix products by cuBLAS's interface: the host's products compared with plain sums, and the arguments of library
+// calls.
 
 #include "lib/core/device/blas/blas.h"
 
@@ -9,11 +10,11 @@
 namespace lamina {
 namespace {
 
-using test::integers;  // every sum of them is exact in both types
+using test::integers;  // all sums of these numbers are exact in both types
 
 std::size_t at(int row, int column, int leading) { return static_cast<std::size_t>(row) * leading + column; }
 
-/// Checks a product by its definition. `before` has the old contents of c.
+/// Checks a product by its definition. `before` is c before the product.
 template <class T>
 void expect_product(const Gemm<T>& g, const std::vector<T>& before) {
   for (int image = 0; image < g.batch; ++image) {
@@ -57,7 +58,7 @@ TEMPLATE_TEST_CASE("the host's products are exact on integers, for both transpos
           g.stride_c = std::int64_t{g.ldc} * e.m + 3;
           const auto a = integers<T>(g.stride_a * e.batch, 1);
           const auto b = integers<T>(g.stride_b * e.batch, 2);
-          const T start = beta == 0 ? std::numeric_limits<T>::quiet_NaN() : T(0);  // with beta 0 nothing is read
+          const T start = beta == 0 ? std::numeric_limits<T>::quiet_NaN() : T(0);  // with beta 0, c is not read
           std::vector<T> c = integers<T>(g.stride_c * e.batch, 3);
           for (T& value : c) value += start;
           const std::vector<T> before = c;
@@ -67,7 +68,7 @@ TEMPLATE_TEST_CASE("the host's products are exact on integers, for both transpos
           CAPTURE(e.m, e.n, e.k, e.gap, e.batch, transpose_a, transpose_b, beta);
           blas.gemm(g);
           expect_product(g, before);
-          // Between rows, and between the images of a batch, no element has changed.
+          // The elements between rows, and between the images of a batch, are unchanged.
           for (std::size_t i = 0; i < c.size(); ++i) {
             const auto within = static_cast<std::int64_t>(i) % g.stride_c;
             if (within < std::int64_t{g.ldc} * e.m && within % g.ldc < e.n) continue;
@@ -76,7 +77,7 @@ TEMPLATE_TEST_CASE("the host's products are exact on integers, for both transpos
         }
 }
 
-TEST_CASE("products of halves are exact on integers, for both transposes, gaps and betas, in halves and in f32") {
+TEST_CASE("half-precision products are exact on integers, for both transposes, gaps and betas, into halves and f32") {
   Blas blas(host_blas(), nullptr);
   constexpr int m = 3, n = 5, k = 7, gap = 2;
   for (const DType factors : {DType::f16, DType::bf16})
@@ -112,7 +113,7 @@ TEST_CASE("products of halves are exact on integers, for both transposes, gaps a
           }
 }
 
-TEST_CASE("a product that the library refuses is a device error with the call and the status by name") {
+TEST_CASE("a product that cuBLAS refuses is a DeviceError with the call and the name of the status") {
   Blas blas(host_blas(), nullptr);
   const std::vector<float> values(16);
   std::vector<float> c(16);
@@ -121,14 +122,14 @@ TEST_CASE("a product that the library refuses is a device error with the call an
   g.b = values.data();
   g.c = c.data();
   g.lda = g.ldc = 4;
-  g.ldb = 3;  // below n
+  g.ldb = 3;  // less than n
   CHECK_THROWS_WITH(blas.gemm(g),
                     ContainsSubstring("cublasSgemm_v2") && ContainsSubstring("CUBLAS_STATUS_INVALID_VALUE (7)"));
   g.batch = 2;
   CHECK_THROWS_MATCHES(blas.gemm(g), DeviceError, Says("cublasSgemmStridedBatched"));
 }
 
-// The settings that a handle was given, as recorded by a table of fakes.
+// The settings of a handle, recorded by a table of fake functions.
 struct Told {
   std::vector<int> modes;
   void *stream = nullptr, *workspace = nullptr;
@@ -162,7 +163,7 @@ BlasTable recorder() {
   return table;
 }
 
-TEST_CASE("a handle is bound to its stream in strict math, and destroyed once") {
+TEST_CASE("a handle is bound to its stream, set to strict math, and destroyed once") {
   const BlasTable table = recorder();
   int stream = 0, memory = 0;
   {
@@ -180,7 +181,7 @@ TEST_CASE("a handle is bound to its stream in strict math, and destroyed once") 
   CHECK(told.destroyed == 1);
 }
 
-TEST_CASE("a product of halves asks for sums in f32, and for types that the manual lists") {
+TEST_CASE("a half-precision product requests sums in f32, and types that the manual lists") {
   const BlasTable table = recorder();
   Blas blas(table, nullptr);
   std::vector<std::uint16_t> numbers(1);
@@ -195,14 +196,14 @@ TEST_CASE("a product of halves asks for sums in f32, and for types that the manu
   CHECK_THROWS_AS(blas.gemm(h), UsageError);
 }
 
-TEST_CASE("a handle that cannot be bound to its stream is given back") {
+TEST_CASE("a handle that cannot be bound to its stream is destroyed") {
   const BlasTable table = recorder();
   stream_status = 7;
   CHECK_THROWS_WITH(Blas(table, nullptr), ContainsSubstring("cublasSetStream_v2"));
   CHECK(told.destroyed == 1);
 }
 
-TEST_CASE("a library that finds no room is out of memory, when a handle is made and when it multiplies") {
+TEST_CASE("a failed allocation of cuBLAS is OutOfMemory, when a handle is made and in a product") {
   BlasTable table = recorder();
   table.cublasSgemm_v2 = [](BlasTable::Handle, int, int, int, int, int, const float*, const float*, int, const float*,
                             int, const float*, float*, int) { return product_status; };
@@ -214,7 +215,7 @@ TEST_CASE("a library that finds no room is out of memory, when a handle is made 
   table.cublasCreate_v2 = [](BlasTable::Handle*) { return product_status; };
   CHECK_THROWS_AS(Blas(table, nullptr), OutOfMemory);
 
-  for (const int status : {1, 2, 4, 7, 13, 14, 15}) {  // other statuses are not a lack of memory
+  for (const int status : {1, 2, 4, 7, 13, 14, 15}) {  // other statuses are no OutOfMemory
     product_status = status;
     try {
       blas.gemm(g);
@@ -225,7 +226,7 @@ TEST_CASE("a library that finds no room is out of memory, when a handle is made 
   }
 }
 
-TEST_CASE("a status is reported by its number where the library is too old to name it") {
+TEST_CASE("if the library is too old to name a status, the status's number is reported") {
   BlasTable table = host_blas();
   table.cublasGetStatusName = nullptr;
   table.cublasGetStatusString = nullptr;

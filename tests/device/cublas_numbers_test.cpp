@@ -1,4 +1,4 @@
-// The constants for builds without cuBLAS's header equal those of the header.
+// The library's own constants, for builds without cuBLAS's header, equal the header's constants.
 
 #include <cublas_v2.h>
 
@@ -7,7 +7,7 @@
 
 namespace lamina {
 
-TEST_CASE("cuBLAS's numbers and types are those of its header", "[no_gpu]") {
+TEST_CASE("our constants and types of cuBLAS equal those of its header", "[no_gpu]") {
   namespace number = cublas_number;
   STATIC_REQUIRE(number::op_n == CUBLAS_OP_N);
   STATIC_REQUIRE(number::op_t == CUBLAS_OP_T);
@@ -30,7 +30,7 @@ TEST_CASE("cuBLAS's numbers and types are those of its header", "[no_gpu]") {
   STATIC_REQUIRE(sizeof(cublasOperation_t) == sizeof(int));
   STATIC_REQUIRE(sizeof(cublasMath_t) == sizeof(int));
   STATIC_REQUIRE(sizeof(cublasHandle_t) == sizeof(BlasTable::Handle));
-  // Every entry has the parameters that the header declares, in number and kind.
+  // Every function has the parameters that the header declares.
   STATIC_REQUIRE(
       std::is_invocable_v<decltype(cublasSgemm_v2), cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
                           const float*, const float*, int, const float*, int, const float*, float*, int>);

@@ -1,4 +1,4 @@
-// A GPU as a device: its answers without a GPU, and its work with one.
+// The device of the backend cuda: its answers without a GPU, and its work on a GPU.
 
 #include "lib/core/device/cuda/cuda_device.h"
 
@@ -10,7 +10,7 @@
 namespace lamina {
 namespace {
 
-/// Tests with a GPU. Without one the process ends.
+/// The fixture of tests on a GPU. Without a GPU the process ends as skipped.
 struct OnGpu {
   OnGpu() {
     if (const std::string why = cuda_unavailable(); !why.empty()) test::skip_without_gpu(why);
@@ -18,7 +18,7 @@ struct OnGpu {
   CudaDevice device;
 };
 
-TEST_CASE("a device that is made and gets no work needs no GPU", "[no_gpu]") {
+TEST_CASE("a CudaDevice without work needs no GPU", "[no_gpu]") {
   CudaDevice device(7);
   CHECK(device.allocate(0) == nullptr);
   device.release(nullptr);
@@ -27,9 +27,9 @@ TEST_CASE("a device that is made and gets no work needs no GPU", "[no_gpu]") {
   CHECK_NOTHROW(Buffer(device, 0));
 }
 
-TEST_CASE("without a GPU the first call that needs one says why there is none", "[no_gpu]") {
+TEST_CASE("without a GPU, the first call that needs one fails with the reason", "[no_gpu]") {
   const std::string why = cuda_unavailable();
-  if (why.empty()) return;  // with a GPU, the tests labelled gpu run
+  if (why.empty()) return;  // there is a GPU: tests with the label gpu cover it
   CHECK_THAT(why, ContainsSubstring("no CUDA device here") && ContainsSubstring("cudaError"));
   CHECK(why.find('\n') == std::string::npos);
   CudaDevice device;
@@ -42,19 +42,19 @@ TEST_CASE("without a GPU the first call that needs one says why there is none", 
   CHECK_THROWS_AS(device.describe(), DeviceError);
   CHECK_THROWS_AS(device.hold(1e-3), DeviceError);
   CHECK_THROWS_AS(cuda_peak_flops_per_second(device, DType::f32), DeviceError);
-  CHECK_THAT(device.state().missing, ContainsSubstring(why));  // a failed reading is not an error
+  CHECK_THAT(device.state().missing, ContainsSubstring(why));  // a failed reading is no error
   bool worked = false;
   CHECK_THROWS_AS(device.capture([&] { worked = true; }), DeviceError);
   CHECK_FALSE(worked);
 }
 
-TEST_CASE_METHOD(OnGpu, "a GPU of a number that is too high is named with how many there are", "[gpu]") {
+TEST_CASE_METHOD(OnGpu, "a GPU number that is too high is refused with the number of GPUs", "[gpu]") {
   CudaDevice none(1000);
   CHECK_THROWS_AS(none.stream(), UsageError);
   CHECK_THAT(cuda_unavailable(1000), ContainsSubstring("no CUDA device 1000; there "));
 }
 
-TEST_CASE_METHOD(OnGpu, "a side queue waits for the device's work, and the device for the queue's", "[gpu]") {
+TEST_CASE_METHOD(OnGpu, "a side queue can wait for the device, and the device for the side queue", "[gpu]") {
   const auto queue = device.side_queue();
   CHECK(queue->stream() != nullptr);
   CHECK(queue->stream() != device.stream());
@@ -67,7 +67,7 @@ TEST_CASE_METHOD(OnGpu, "a side queue waits for the device's work, and the devic
   CHECK(queue->idle());
 }
 
-TEST_CASE_METHOD(OnGpu, "values go to a GPU and come back, and a fill is in order with them", "[gpu]") {
+TEST_CASE_METHOD(OnGpu, "values are copied to a GPU and back, and a fill keeps its order between copies", "[gpu]") {
   CHECK_THAT(device.describe(), ContainsSubstring("sm_"));
   std::vector<int> values(100000);
   std::iota(values.begin(), values.end(), 0);
@@ -86,12 +86,13 @@ TEST_CASE_METHOD(OnGpu, "values go to a GPU and come back, and a fill is in orde
   CHECK(back.back() == values.back());
 }
 
-TEST_CASE_METHOD(OnGpu, "staged bytes arrive in the queue's order, and may be written again after the copy", "[gpu]") {
+TEST_CASE_METHOD(OnGpu, "staged bytes are copied in the queue's order, and may be overwritten after the copy",
+                 "[gpu]") {
   constexpr std::size_t count = 1 << 20, half = count / 2;
   const Buffer block(device, count), kept(device, 16 * count);
   const auto staging = device.staging(count);
   for (unsigned char turn = 0; turn < 16; ++turn) {
-    device.hold(1e-3);  // the copies come late
+    device.hold(1e-3);  // delays the copies
     std::memset(staging->data(), turn, count);
     staging->upload(block.data(), 0, half);
     staging->upload(static_cast<std::byte*>(block.data()) + half, half, half);
@@ -101,10 +102,10 @@ TEST_CASE_METHOD(OnGpu, "staged bytes arrive in the queue's order, and may be wr
   for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = static_cast<unsigned char>(i / count);
   device.download(back.data(), kept.data(), back.size());
   CHECK(back == wanted);
-  CHECK_NOTHROW(device.staging(count)->data());  // no upload from it is under way
+  CHECK_NOTHROW(device.staging(count)->data());  // no upload from the buffer is in progress
 }
 
-TEST_CASE_METHOD(OnGpu, "memory beyond the limit, or beyond the GPU's, is an error with the free bytes", "[gpu]") {
+TEST_CASE_METHOD(OnGpu, "memory beyond the limit or beyond the GPU's memory is an error with the free bytes", "[gpu]") {
   CudaDevice limited(0, 1 << 20);
   const Buffer block(limited, 1 << 19);
   try {
@@ -115,10 +116,10 @@ TEST_CASE_METHOD(OnGpu, "memory beyond the limit, or beyond the GPU's, is an err
     CHECK(error.free_bytes() == 1 << 19);
   }
   CHECK_THROWS_AS(device.allocate(std::size_t{1} << 50), OutOfMemory);
-  CHECK_NOTHROW(device.synchronize());  // the refusal leaves no error
+  CHECK_NOTHROW(device.synchronize());  // the failed allocation leaves no error
 }
 
-TEST_CASE_METHOD(OnGpu, "a timer measures the work between its marks", "[gpu]") {
+TEST_CASE_METHOD(OnGpu, "a timer measures the time of the work between its marks", "[gpu]") {
   const Buffer block(device, std::size_t{256} << 20);
   const auto timer = device.timer();
   const auto seconds = [&](int fills) {
@@ -141,11 +142,11 @@ TEST_CASE_METHOD(OnGpu, "a held queue reaches a mark only after the delay", "[gp
     timer->stop();
     return timer->started();
   };
-  marked(device.longest_hold());  // this loads the kernel
+  marked(device.longest_hold());  // the first call loads the kernel
   device.synchronize();
   CHECK(timer->started());
   CHECK_FALSE(marked(device.longest_hold()));
-  CHECK_NOTHROW(device.synchronize());  // the early query leaves no error
+  CHECK_NOTHROW(device.synchronize());  // the query before the mark leaves no error
   CHECK(timer->started());
 
   const auto delay = device.timer();
@@ -156,7 +157,7 @@ TEST_CASE_METHOD(OnGpu, "a held queue reaches a mark only after the delay", "[gp
   CHECK(delay->seconds() < 0.1);
 }
 
-TEST_CASE_METHOD(OnGpu, "the time of a small piece of work is shorter where its launch is hidden", "[gpu]") {
+TEST_CASE_METHOD(OnGpu, "the measured time of a small kernel is shorter if its launch is hidden", "[gpu]") {
   const Buffer block(device, 4096);
   const auto timer = device.timer();
   HeldLaunches held(device);
@@ -181,11 +182,11 @@ TEST_CASE_METHOD(OnGpu, "the time of a small piece of work is shorter where its 
   CHECK(hidden[25] < included[25]);
 }
 
-TEST_CASE_METHOD(OnGpu, "the units reach most of their arithmetic peak, and no more", "[gpu]") {
+TEST_CASE_METHOD(OnGpu, "the measured peak is most of the arithmetic peak, and not more than it", "[gpu]") {
   const double peak = cuda_peak_flops_per_second(device, DType::f32), arithmetic = devices().at(1).peak_fp32;
   WARN("fp32 units: " << 1e-12 * peak << " TFLOP/s of " << 1e-12 * arithmetic << " by arithmetic");
   if (arithmetic > 0) {
-    CHECK(peak > 0.5 * arithmetic);  // a limited clock is no failure
+    CHECK(peak > 0.5 * arithmetic);  // a lower clock is no failure
     CHECK(peak < 1.02 * arithmetic);
   }
   CHECK(cuda_peak_flops_per_second(device, DType::f64) > 0);
@@ -193,7 +194,7 @@ TEST_CASE_METHOD(OnGpu, "the units reach most of their arithmetic peak, and no m
   CHECK(make_backend("cuda")->peak_flops_per_second(DType::f16) > 0);  // f16 is computed in f32
 }
 
-TEST_CASE_METHOD(OnGpu, "a GPU's clock, temperature and power are read, or it is said why not", "[gpu]") {
+TEST_CASE_METHOD(OnGpu, "a GPU's clock, temperature and power are read, or the state says why not", "[gpu]") {
   device.synchronize();
   const DeviceState state = device.state();
   if (!state.missing.empty()) WARN("not read: " << state.missing);
@@ -203,7 +204,7 @@ TEST_CASE_METHOD(OnGpu, "a GPU's clock, temperature and power are read, or it is
   if (state.power_w) CHECK(*state.power_w > 1);
 }
 
-TEST_CASE_METHOD(OnGpu, "recorded work runs once for each launch", "[gpu]") {
+TEST_CASE_METHOD(OnGpu, "a captured graph runs its work once for each launch", "[gpu]") {
   const Buffer block(device, 4096);
   device.fill(block.data(), 1, 4096);
   const auto recorded = device.capture([&] { device.fill(block.data(), 2, 4096); });
@@ -218,7 +219,7 @@ TEST_CASE_METHOD(OnGpu, "recorded work runs once for each launch", "[gpu]") {
   }
 }
 
-TEST_CASE_METHOD(OnGpu, "work that fails while it is recorded leaves the queue as it was", "[gpu]") {
+TEST_CASE_METHOD(OnGpu, "work that fails while it is captured leaves the queue usable", "[gpu]") {
   CHECK_THROWS_AS(device.capture([] { throw UsageError("on purpose"); }), UsageError);
   CHECK_THROWS_AS(device.capture([&] { device.synchronize(); }), DeviceError);
   const Buffer block(device, 16);
@@ -226,7 +227,7 @@ TEST_CASE_METHOD(OnGpu, "work that fails while it is recorded leaves the queue a
   CHECK_NOTHROW(device.synchronize());
 }
 
-TEST_CASE_METHOD(OnGpu, "a whole pass is recorded, and does the same at each launch", "[gpu]") {
+TEST_CASE_METHOD(OnGpu, "a whole pass is captured, and each launch has the same results", "[gpu]") {
   const auto backend = make_backend("cuda");
   Graph graph("small");
   Value x = conv(graph.input({4, 8, 12, 12}), "conv", {.channels = 32, .kernel = 3, .pad = 1});
@@ -241,7 +242,7 @@ TEST_CASE_METHOD(OnGpu, "a whole pass is recorded, and does the same at each lau
     INFO(algorithm);
     const Options options{.choice = {.algorithm = {algorithm, algorithm, algorithm}}};
     Plan recorded(graph, *backend, options), plain(graph, *backend, options);
-    plain.forward();  // the first use of cuBLAS may do things that cannot be recorded
+    plain.forward();  // the first use of cuBLAS may make calls that cannot be captured
     plain.backward();
     const auto pass = backend->device().capture([&] {
       recorded.forward();

@@ -1,4 +1,5 @@
-// The host as a device: memory, its limit, the timer; and copies between host values and tensors of any kind.
+// The host as a device: memory, the memory limit, the timer, and copies between host values and tensors of any layout,
+// pitch and type.
 
 #include "lamina/device.h"
 
@@ -12,7 +13,7 @@ using namespace lamina;
 
 namespace {
 
-/// A tensor in device memory filled with 0xAB, so that unwritten bytes show.
+/// A tensor in device memory. Its bytes are 0xAB at first, so that unwritten bytes can be found.
 struct Placed {
   Buffer buffer;
   Tensor tensor;
@@ -27,7 +28,7 @@ struct Placed {
     return static_cast<std::size_t>(steps * pitch) * size_of(dtype);
   }
 
-  /// Index in memory of element (n, c, h, w), from the definition of layout and pitch.
+  /// The index of element (n, c, h, w) in memory, by the definition of layout and pitch.
   std::int64_t place(int n, int c, int h, int w) const {
     const Shape& s = tensor.shape;
     if (tensor.layout == Layout::nchw) return n * tensor.pitch + (c * s.h + h) * s.w + w;
@@ -80,7 +81,7 @@ TEST_CASE("memory is aligned to 256 bytes, and large blocks to huge pages") {
   device.release(nullptr);
 }
 
-TEST_CASE("the memory limit counts living blocks and names the wanted and the free bytes") {
+TEST_CASE("the memory limit counts living blocks, and its error has the wanted and the free bytes") {
   HostDevice device(1, 1000);
   Buffer first(device, 600);
   try {
@@ -103,7 +104,7 @@ TEST_CASE("a request for more memory than the machine has throws OutOfMemory at 
   CHECK_THROWS_AS(device.allocate(std::numeric_limits<std::size_t>::max()), OutOfMemory);
 }
 
-TEST_CASE("bytes go to the device, are filled and come back") {
+TEST_CASE("bytes are copied to the device, filled and copied back") {
   HostDevice device(2);
   Buffer buffer(device, 8);
   device.upload(buffer.data(), "lamina!", 8);
@@ -116,7 +117,7 @@ TEST_CASE("bytes go to the device, are filled and come back") {
   CHECK(std::string(text) == "xxxina!");
 }
 
-TEST_CASE("the host describes itself, times work, and refuses to record it") {
+TEST_CASE("the host device has a description, times work, and refuses to capture it") {
   HostDevice one(1), two(2);
   CHECK_THAT(one.describe(), Catch::Matchers::EndsWith(", 1 thread"));
   CHECK_THAT(two.describe(), Catch::Matchers::EndsWith(", 2 threads"));
@@ -163,7 +164,7 @@ TEST_CASE("upload and download follow layout, pitch and type, and leave gaps alo
   CHECK(narrow_back == floats);
 }
 
-TEST_CASE("16-bit floats are rounded to the nearest, ties to even") {
+TEST_CASE("16-bit floats are rounded to nearest, ties to even") {
   HostDevice device(1);
   const double infinity = std::numeric_limits<double>::infinity();
   const auto half = [&](double value) { return uploaded_bits(device, DType::f16, value); };
@@ -190,7 +191,7 @@ TEST_CASE("16-bit floats are rounded to the nearest, ties to even") {
   CHECK(brain(1e39) == 0x7F80);
 }
 
-TEST_CASE("every 16-bit float comes back as it was sent") {
+TEST_CASE("every 16-bit float is unchanged after a copy to the device and back") {
   HostDevice device(1);
   const DType dtype = GENERATE(DType::f16, DType::bf16);
   const unsigned infinity = dtype == DType::f16 ? 0x7C00U : 0x7F80U;
@@ -201,7 +202,7 @@ TEST_CASE("every 16-bit float comes back as it was sent") {
   }
 }
 
-TEST_CASE("copies name the fault in their arguments") {
+TEST_CASE("copies with wrong arguments are errors that name the fault") {
   HostDevice device(1);
   const Placed placed(device, {2, 3, 1, 1}, DType::f32, Layout::nchw, 3);
   std::vector<float> five(5), six(6);

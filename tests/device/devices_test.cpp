@@ -1,4 +1,4 @@
-// The list of devices, and numbers derived from their properties.
+// The list of devices, and peaks that follow from their properties.
 
 #include "lamina/devices.h"
 
@@ -17,7 +17,7 @@ TEST_CASE("the processor is the first device, with its cores and memory") {
   CHECK(found[0].memory_bytes > 0);
 }
 
-TEST_CASE("either there is a GPU, or one line says why there is none") {
+TEST_CASE("the list has a GPU, or one line that says why there is none") {
   const std::string why = why_no_gpu();
   CHECK(why.empty() == (devices().size() > 1));
   CHECK(why.find('\n') == std::string::npos);
@@ -28,8 +28,8 @@ TEST_CASE("either there is a GPU, or one line says why there is none") {
   }
 }
 
-TEST_CASE("peaks by arithmetic match the white papers") {
-  // Multiprocessors, boost clock and dense rates of A100, H100 SXM, T4 and V100.
+TEST_CASE("computed peaks equal the peaks in NVIDIA's white papers") {
+  // Multiprocessors, boost clock and dense peaks of A100, H100 SXM, T4 and V100.
   const auto tera = [](int units, int multiprocessors, double gigahertz) {
     return 2e-3 * units * multiprocessors * gigahertz;
   };
@@ -40,10 +40,10 @@ TEST_CASE("peaks by arithmetic match the white papers") {
   CHECK(tera(units_of(9, 0).fp16, 132, 1.83) == Approx(989.4).epsilon(0.01));
   CHECK(tera(units_of(7, 5).fp16, 40, 1.59) == Approx(65).epsilon(0.01));
   CHECK(tera(units_of(7, 0).fp16, 80, 1.53) == Approx(125).epsilon(0.01));
-  CHECK(units_of(99, 0).fp32 == 0);  // a future architecture is not guessed
+  CHECK(units_of(99, 0).fp32 == 0);  // nothing is assumed of a future architecture
 }
 
-TEST_CASE("the processor's memory is measured") {
+TEST_CASE("the processor's memory bandwidth is measured") {
   const DeviceRates rates = measure(devices()[0]);
   CHECK(rates.copy_bytes_per_second > 1e8);
   CHECK(rates.triad_bytes_per_second > 1e8);

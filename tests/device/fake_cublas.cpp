@@ -1,5 +1,4 @@
-// A library with the names of cuBLAS 12.9.7, for tests of the loader. With LACKING defined it has only two of these
-// names.
+// A fake cuBLAS 12.9.7 for tests of the loader. With LACKING defined it has only two of cuBLAS's functions.
 
 extern "C" {
 

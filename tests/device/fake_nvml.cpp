@@ -1,6 +1,6 @@
-// A library with the names of NVIDIA's management library, for tests of its reader. It has one GPU, at 0000:3b:00.0.
-// With LACKING it cannot find a GPU. With OLD it has the older name of the throttle reasons, no power, and an
-// unsupported temperature. With REFUSING it does not start.
+// A fake of NVIDIA's management library, for tests of its reader. It has one GPU, at 0000:3b:00.0. With LACKING it
+// lacks the function that finds a GPU. With OLD the function for throttle reasons has its older name, there is no
+// power, and the temperature is unsupported. With REFUSING it does not start.
 
 #include <cstring>
 
@@ -32,7 +32,7 @@ EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char* id, void** device) {
 }
 #endif
 
-// clock is 0 to 3: graphics, SM, memory, video
+// `clock` is 0 to 3: graphics, SM, memory, video
 EXPORT int nvmlDeviceGetClockInfo(void* device, int clock, unsigned* mhz) {
   const unsigned clocks[] = {1111, 1755, 2619, 1444};
   if (clock < 0 || clock > 3) return invalid_argument;

@@ -1,4 +1,4 @@
-// Timing without the host's launches, and warming up, on a model of a device.
+// Timing without the host's launches, and warming up, on a modelled device.
 
 #include <chrono>
 #include <thread>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr double longest = 5e-3;
 
-/// A device with its timer, and work that takes given times of the host and of the device.
+/// A modelled device with a timer, and work that takes given times on the host and on the device.
 struct Bench {
   test::QueuedDevice device;
   std::unique_ptr<Timer> timer = device.timer();
@@ -33,7 +33,7 @@ struct Bench {
   }
 };
 
-TEST_CASE("after a delay a time is the device's, and without one it has the host's launches in it") {
+TEST_CASE("after a delay the time is the device's time, and without a delay it includes the host's launches") {
   Bench bench;
   CHECK(bench.run());
   CHECK(bench.timer->seconds() == Approx(3e-6));
@@ -45,7 +45,7 @@ TEST_CASE("after a delay a time is the device's, and without one it has the host
   CHECK(bench.timer->seconds() == Approx(13e-6));
 }
 
-TEST_CASE("a delay that is too short grows until it suffices, and the time is of the last run") {
+TEST_CASE("a delay that is too short grows until it is long enough, and the time is that of the last run") {
   Bench bench;
   bench.host = 700e-6;
   CHECK(bench.run());
@@ -54,14 +54,14 @@ TEST_CASE("a delay that is too short grows until it suffices, and the time is of
   CHECK(holds.front() == 100e-6);
   for (std::size_t i = 1; i < holds.size(); ++i) {
     CHECK(holds[i - 1] < bench.host);
-    CHECK(holds[i] >= 2 * holds[i - 1]);  // longer than twice where the host itself took a while
+    CHECK(holds[i] >= 2 * holds[i - 1]);  // at least doubled; more if the host was slow
   }
   CHECK(holds.back() >= bench.host);
   CHECK(bench.runs == static_cast<int>(holds.size()));
   CHECK(bench.timer->seconds() == Approx(3e-6));
 }
 
-TEST_CASE("launches that the longest delay does not hide are reported as included, and are tried once the next time") {
+TEST_CASE("launches that the longest delay cannot hide are reported as included, and the next call runs only once") {
   Bench bench;
   bench.host = 6e-3;
   CHECK_FALSE(bench.run());
@@ -74,7 +74,7 @@ TEST_CASE("launches that the longest delay does not hide are reported as include
   CHECK(bench.run());  // the next run succeeds
 }
 
-TEST_CASE("the next delay follows the host's time") {
+TEST_CASE("the next delay is adapted to the host's time") {
   Bench bench;
   const auto enqueue = [&](std::chrono::milliseconds needed) {
     return bench.held.run(*bench.timer, [&] {
@@ -86,11 +86,11 @@ TEST_CASE("the next delay follows the host's time") {
   CHECK(enqueue(std::chrono::milliseconds(1)));
   CHECK(bench.run());
   CHECK(bench.device.holds.back() >= 2e-3);
-  for (int i = 0; i < 100 && bench.device.holds.back() >= 2e-3; ++i) bench.run();  // a run may be interrupted
+  for (int i = 0; i < 100 && bench.device.holds.back() >= 2e-3; ++i) bench.run();  // other programs may slow a run
   CHECK(bench.device.holds.back() < 2e-3);
 }
 
-TEST_CASE("a device without a queue is not held, and its work runs once") {
+TEST_CASE("a device without a queue gets no delay, and its work runs once") {
   Bench bench(0);
   CHECK_FALSE(bench.run());
   CHECK(bench.runs == 1);
@@ -102,7 +102,7 @@ TEST_CASE("a device without a queue is not held, and its work runs once") {
   CHECK_FALSE(host.state().sm_mhz);
 }
 
-TEST_CASE("a device is warmed up for 50 ms at least, and no longer where its time and clock stay") {
+TEST_CASE("a device is warmed up for 50 ms, and not longer if its time and clock are constant") {
   Bench bench;
   double worked = 0;
   warm_up(bench.device, [&] {
@@ -113,7 +113,7 @@ TEST_CASE("a device is warmed up for 50 ms at least, and no longer where its tim
   CHECK(worked < 0.08);
 }
 
-TEST_CASE("warming up goes on while the time or the clock changes, and ends after a second all the same") {
+TEST_CASE("warming up goes on while the time or the clock changes, but for at most one second") {
   Bench bench;
   double worked = 0, mhz = 345;
   bench.device.reading = [&] {
@@ -142,10 +142,10 @@ TEST_CASE("warming up goes on while the time or the clock changes, and ends afte
 
 TEST_CASE("a device without a queue is not warmed up") {
   Bench bench(0);
-  warm_up(bench.device, [] { FAIL("nothing is to run"); });
+  warm_up(bench.device, [] { FAIL("the work ran"); });
 }
 
-TEST_CASE("a peak is the work of a round over its time, without launches and the start of a run") {
+TEST_CASE("a peak is a round's operations divided by its time, without launches and the start of the run") {
   for (const double round : {3e-6, 40e-6, 7e-3}) {
     test::QueuedDevice device;
     device.longest = longest;

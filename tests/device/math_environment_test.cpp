@@ -1,4 +1,4 @@
-// Environment variables that change the results of a library's products.
+// Environment variables that change the results of cuBLAS's and cuDNN's products.
 
 #include "lib/core/device/math_environment.h"
 
@@ -16,7 +16,7 @@ bool refused(DType dtype, Math math, Products products) {
 
 }  // namespace
 
-TEST_CASE("an environment that changes no product is neither reported nor refused") {
+TEST_CASE("environment variables that change no product are neither reported nor refused") {
   for (const char* const value : {static_cast<const char*>(nullptr), ""}) {
     const Variable tf32("NVIDIA_TF32_OVERRIDE", value), single("CUBLAS_EMULATE_SINGLE_PRECISION", value),
         twice("CUBLAS_EMULATE_DOUBLE_PRECISION", value);
@@ -26,7 +26,7 @@ TEST_CASE("an environment that changes no product is neither reported nor refuse
   }
 }
 
-TEST_CASE("an override of TF32 is reported, and refused where it contradicts the math that is asked for") {
+TEST_CASE("an override of TF32 is reported, and refused if it contradicts the requested math") {
   for (const Products products : {Products::of_cudnn, Products::of_cublas}) {
     {
       const Variable on("NVIDIA_TF32_OVERRIDE", "1");
@@ -44,7 +44,7 @@ TEST_CASE("an override of TF32 is reported, and refused where it contradicts the
   }
 }
 
-TEST_CASE("emulation by cuBLAS is refused in the type that it emulates, and its strategy is only reported") {
+TEST_CASE("cuBLAS's emulation is refused for the emulated type, and its strategy is only reported") {
   const Variable single("CUBLAS_EMULATE_SINGLE_PRECISION", "1");
   CHECK(refused(DType::f32, Math::strict, Products::of_cublas));
   CHECK_FALSE(refused(DType::f64, Math::strict, Products::of_cublas));

@@ -1,4 +1,4 @@
-// The installed NCCL, with a rank for each GPU of this machine. Ranks are threads of this process.
+// The installed NCCL with one rank for each GPU of this machine. Ranks are threads of this process.
 
 #include <barrier>
 #include <cstdio>
@@ -21,7 +21,7 @@ struct Meeting {
   const void* sent = nullptr;
 };
 
-/// A rank that is a thread in place of a process.
+/// A rank that is a thread instead of a process.
 class Thread final : public Communicator {
  public:
   Thread(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
@@ -46,7 +46,7 @@ class Thread final : public Communicator {
   const int rank_;
 };
 
-/// Sums numbers that the device has just been given, three times, while more work is enqueued.
+/// Three times: uploads numbers, starts their sum over the ranks, enqueues more work, and checks the sums.
 template <typename T>
 void sum_on(Device& device, Communicator& ranks, DType dtype) {
   constexpr std::int64_t count = 1'000'003;  // whole numbers: their sums are exact
@@ -55,7 +55,7 @@ void sum_on(Device& device, Communicator& ranks, DType dtype) {
   for (int round = 0; round < 3; ++round) {
     for (std::int64_t i = 0; i < count; ++i)
       numbers[static_cast<std::size_t>(i)] = static_cast<T>(i % 1000 + 7 * ranks.rank() + round);
-    device.fill(memory.data(), 0xff, count * sizeof(T));  // NaN until the numbers come
+    device.fill(memory.data(), 0xff, count * sizeof(T));  // NaN until the upload
     device.upload(memory.data(), numbers.data(), count * sizeof(T));
     ranks.start_all_reduce(device, memory.data(), count, dtype);
     device.fill(more.data(), 1, 1 << 24);
@@ -69,7 +69,7 @@ void sum_on(Device& device, Communicator& ranks, DType dtype) {
   }
 }
 
-TEST_CASE("the installed NCCL adds up the memory of all GPUs of this machine", "[gpu]") {
+TEST_CASE("the installed NCCL sums numbers over all GPUs of this machine", "[gpu]") {
   if (const std::string why = cuda_unavailable(); !why.empty()) test::skip_without_gpu(why);
   communicator::NcclTable table;
   try {
@@ -91,7 +91,7 @@ TEST_CASE("the installed NCCL adds up the memory of all GPUs of this machine", "
       } catch (const std::exception& error) {
         std::printf("GPU %d of %d: %s\n", rank, gpus, error.what());
         std::fflush(stdout);
-        std::_Exit(1);  // the others would wait for this one
+        std::_Exit(1);  // the other ranks would wait for this one
       }
     });
   for (std::thread& thread : threads) thread.join();

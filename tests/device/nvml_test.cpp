@@ -1,4 +1,4 @@
-// Clock, temperature and power of a GPU, from fake libraries: complete, old, incomplete, and missing.
+// Clock, temperature and power of a GPU from NVML: fake libraries are complete, old, incomplete or missing.
 
 #include "lib/core/device/cuda/nvml.h"
 
@@ -15,7 +15,7 @@ bool is_empty(const DeviceState& state) {
   return !state.sm_mhz && !state.temperature_c && !state.power_w && state.throttled.empty();
 }
 
-TEST_CASE("a GPU's state is the clock of its multiprocessors, the limits on it, temperature and power") {
+TEST_CASE("a GPU's state is the clock of its multiprocessors, the reasons for a low clock, temperature and power") {
   const Nvml gpu(place, fake("whole"));
   const DeviceState state = gpu.read();
   CHECK(state.sm_mhz == 1755.0);
@@ -25,13 +25,13 @@ TEST_CASE("a GPU's state is the clock of its multiprocessors, the limits on it, 
   CHECK(state.missing.empty());
 }
 
-TEST_CASE("readings that a GPU or an older driver lacks are missing with the reason, and the rest is there") {
+TEST_CASE("readings that a GPU or an old driver lacks are missing with a reason, and the other readings are there") {
   const Nvml gpu(place, fake("old"));
   const DeviceState state = gpu.read();
   CHECK(state.sm_mhz == 1755.0);
   CHECK_FALSE(state.temperature_c);
   CHECK_FALSE(state.power_w);
-  CHECK(state.throttled.empty());  // idle, reported by the older name
+  CHECK(state.throttled.empty());  // an idle GPU, by the function's older name
   CHECK(state.missing == "temperature: Not Supported (3); power: no such entry point");
 }
 
@@ -53,7 +53,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("each reason for a lower clock has a name, and idleness is none") {
+TEST_CASE("each reason for a lower clock has a name, and an idle GPU is no reason") {
   CHECK(throttle_text(0x1).empty());
   CHECK(throttle_text(0x2 | 0x8 | 0x10) == "application clocks, hardware slowdown, sync boost");
   CHECK(throttle_text(0x20 | 0x80 | 0x100) == "thermal slowdown, power brake, display clocks");

@@ -1,4 +1,4 @@
-// Philox against its published vectors. Normal and uniform numbers against their definitions and moments.
+// Philox is compared with published test vectors, normal and uniform numbers with their definitions and moments.
 
 #include "lamina/random.h"
 
@@ -38,7 +38,7 @@ TEST_CASE("philox gives the published words") {
   CHECK(philox(ones, ones, ones) == Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
 }
 
-TEST_CASE("words drawn side by side equal words drawn one by one") {
+TEST_CASE("words drawn by several counters at once equal words drawn one by one") {
   const std::uint64_t key = 0x0123456789ABCDEF, step = 0xFEDCBA9876543210;
   const std::uint64_t first = 0xFFFFFFFE;  // the low word of the counter overflows within the run
   std::array<std::uint32_t, 32> words{};
@@ -58,7 +58,7 @@ TEST_CASE("normal numbers are Box-Muller pairs of philox words") {
   }
 }
 
-TEST_CASE("an element depends on its key and index alone") {
+TEST_CASE("a number depends only on its key and index") {
   const auto all = normal(1000, 7);
   for (const std::size_t count : {0, 1, 3, 127, 128, 129, 500})
     CHECK(std::equal(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), normal(count, 7).begin()));
@@ -74,7 +74,7 @@ TEST_CASE("an element depends on its key and index alone") {
 
 TEST_CASE("normal numbers have the moments of the normal distribution") {
   const auto values = normal(1 << 20, 3);
-  // Five standard errors. That of the k-th moment is sqrt((E x^2k - (E x^k)^2) / count).
+  // The tolerance is five standard errors. The standard error of the k-th moment is sqrt((E x^2k - (E x^k)^2) / count).
   const double error = 5 / std::sqrt(static_cast<double>(values.size()));
   CHECK(std::abs(moment(values, 1)) < error);
   CHECK(std::abs(moment(values, 2) - 1) < error * std::sqrt(2.0));
@@ -96,7 +96,7 @@ TEST_CASE("uniform numbers are spread evenly between 0 and 1") {
 }
 
 TEST_CASE("no word makes a normal number infinite") {
-  // The radius of the smallest and of the largest word.
+  // The largest radius, from the smallest word.
   CHECK(std::sqrt(-2 * std::log(0.5 / 4294967296.0)) < 6.8);
   for (const double v : normal(1 << 16, 11)) REQUIRE(std::abs(v) < 6.8);
 }

@@ -1,5 +1,5 @@
-// The error bounds of the algorithms of the backend "eigen": sums come near them, no layer of a network exceeds them,
-// and a limit on the error picks algorithms by them.
+// The error bounds of the algorithms of the backend "eigen". Some sums come near their bound, no layer of a network
+// exceeds its bound, and a limit on the error picks algorithms by their bounds.
 
 #include <variant>
 
@@ -38,7 +38,7 @@ const Bound& bound_of(const Bounds& bounds, std::size_t pass) {
   return pass == 0 ? bounds.y : pass == 1 ? bounds.dw[0] : bounds.dx[0];
 }
 
-/// The largest |got - want| / terms; elements without terms must be equal.
+/// The largest |got - want| / terms. Elements whose terms are 0 must be equal.
 double worst(const Values& got, const Values& want, const Values& terms) {
   double largest = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
@@ -49,24 +49,25 @@ double worst(const Values& got, const Values& want, const Values& terms) {
   return largest;
 }
 
-/// 1, then numbers so small that each is lost when it is added to 1: a sum in order rounds as much as possible.
+/// `each` ones, then numbers so small that each is lost when it is added to 1, so that a sum in order has the largest
+/// error.
 Values lossy(std::int64_t count, std::int64_t each) {
   Values values(static_cast<std::size_t>(count), std::ldexp(1.0, -24));
   std::fill(values.begin(), values.begin() + each, 1.0);
   return values;
 }
 
-/// A case in which one pass sums x (or dy) over a long dimension, with factors of 1.
+/// A case in which one pass sums x or dy over a long dimension. All other factors are 1.
 struct Long {
   Case c;
   std::size_t pass;
-  bool through_dy;    // dy is lossy, else x
-  std::int64_t each;  // elements that count as the first term
+  bool through_dy;    // dy is lossy; if false, x is lossy
+  std::int64_t each;  // number of first elements that are 1
   std::string algorithm = std::holds_alternative<Conv>(c.op) ? "im2col_gemm" : "gemm";
 };
 
-/// A convolution or fully connected op of a network with the network's own numbers: x, w and dy of a pass in f64,
-/// rounded to f32.
+/// A convolution or fully connected op of a network. Its x, w and dy are those of the network's pass in f64, rounded to
+/// f32.
 struct Layer {
   std::string name;
   Case c;
@@ -97,7 +98,7 @@ std::vector<Layer> layers_of(const Graph& graph, Backend& backend) {
   return layers;
 }
 
-/// A network small enough for quick sums in double, and wide enough for Winograd's algorithms by rule.
+/// A network that is small enough for quick sums in double, and wide enough for Winograd's algorithms by default.
 Graph small(const std::string& name) {
   const bool deep = name == "vgg16";
   return nets::build(name, {.batch = 2, .image = deep ? 32 : 64, .width_divisor = deep ? 4 : 2});
@@ -105,7 +106,7 @@ Graph small(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a product guarantees a bound that its sums come near") {
+TEST_CASE("a product guarantees an error bound, and some sums come near the bound") {
   const Conv one_by_one{.channels = 1, .kernel = 1, .bias = false};
   const std::vector<Long> all = {
       {{"", one_by_one, {{1, 4015, 1, 1}}}, 0, false, 1},
@@ -132,7 +133,7 @@ TEST_CASE("a product guarantees a bound that its sums come near") {
   const auto check = [&](int threads, const eigen::InstructionSet* set) {
     const auto eigen = make_backend("eigen", {.threads = threads, .instruction_set = set->name});
     for (const Long& l : all) {
-      if (threads > 1 && l.pass != 1) continue;  // no other pass adds up results of threads
+      if (threads > 1 && l.pass != 1) continue;  // only backward_params adds up results of threads
       const Spec spec = *make_spec(*eigen, l.c, {.dtype = DType::f32});
       const Shape& x = l.c.x[0];
       const Shape y = spec.y.shape;
@@ -145,7 +146,7 @@ TEST_CASE("a product guarantees a bound that its sums come near") {
       const Taken step = taken(*eigen, spec, named)[l.pass];
       INFO(to_string(l.c) << ", " << made[l.pass] << " by " << l.algorithm << ", " << set->name << " on " << threads
                           << " threads");
-      const Result want = reference(l.c, feed);  // all terms are positive: this is also the sum of |terms|
+      const Result want = reference(l.c, feed);  // all terms are positive, so this is also the sum of |terms|
       const double error = worst(result_of(run_unit(*eigen, spec, named, feed), l.pass), result_of(want, l.pass),
                                  result_of(want, l.pass));
       CHECK(error <= step.max_error);
@@ -156,8 +157,7 @@ TEST_CASE("a product guarantees a bound that its sums come near") {
     for (const int threads : {1, 4}) check(threads, set);
 }
 
-TEST_CASE(
-    "a batch norm and an Add in a convolution are within its guarantee, and beyond that of the convolution alone") {
+TEST_CASE("a convolution with batch norm and Add keeps its error bound, but exceeds the convolution's own bound") {
   const double u = std::ldexp(1.0, -24);
   const BatchNorm norm{.epsilon = static_cast<float>(2 * u)};
   const Conv one_by_one{.channels = 1, .kernel = 1, .bias = false}, three{.channels = 1, .kernel = 3, .bias = false};
@@ -168,8 +168,8 @@ TEST_CASE(
       for (const std::vector<Link>& tail : tails) {
         const bool folds = std::holds_alternative<BatchNorm>(tail[0].op), adds = tail.size() == 2 || !folds;
         const Case c{"", op, {x}, tail, Mode::inference};
-        // Each rounding loses u beside a sum of 1 + 2^-11. The roundings are those of the first product, (1 + 2^-12)^2,
-        // of the other terms, of the batch norm's factor, 1 + u, and shift, and of the Add's other operand.
+        // Each rounding loses u, and the sum is about 1 + 2^-11. Rounded are the first product, (1 + 2^-12)^2, the
+        // other terms, the batch norm's factor, 1 + u, and its shift, and the other operand of the Add.
         Feed feed;
         feed.x.push_back(lossy(x.count(), 1));
         feed.w.emplace_back(static_cast<std::size_t>(x.count()), 1.0);
@@ -186,7 +186,7 @@ TEST_CASE(
         const Spec alone = *make_spec(*eigen, {"", op, {x}, {}, Mode::inference}, {.dtype = DType::f32});
         const double promised = taken(*eigen, spec, named)[0].max_error;
         INFO(to_string(c) << " by " << set->name);
-        const Values want = reference(c, feed).y;  // all terms are positive: this is also the sum of |terms|
+        const Values want = reference(c, feed).y;  // all terms are positive, so this is also the sum of |terms|
         const double error = worst(run_unit(*eigen, spec, named, feed).y, want, want);
         CHECK(error <= promised);
         CHECK(error >= 0.75 * promised);
@@ -196,7 +196,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("every layer of a network is within the documented bound of its algorithm") {
+TEST_CASE("every layer of a network keeps the documented error bound of its algorithm") {
   const auto eigen = make_backend("eigen");
   const double u = std::ldexp(1.0, -24);
   for (const char* network : {"alexnet", "resnet18", "vgg16"}) {
@@ -231,7 +231,7 @@ TEST_CASE("every layer of a network is within the documented bound of its algori
   }
 }
 
-TEST_CASE("with a limit of 2e-4 every layer keeps its product, with 1e-6 it gets an algorithm that guarantees it") {
+TEST_CASE("an error limit of 2e-4 leaves every layer a gemm, and 1e-6 gives an algorithm that guarantees it") {
   const auto eigen = make_backend("eigen", {.threads = 2});
   for (const char* network : {"resnet50", "vgg16", "alexnet"}) {
     const Graph graph = nets::build(network, {.batch = 16});

@@ -1,5 +1,5 @@
-// The products of the backend "eigen" from inside: every instruction set, element type and algorithm over shapes chosen
-// for their edges, against sums in double taken from the definition.
+// Internals of the matrix products of the backend "eigen". Every instruction set, type and algorithm runs on shapes
+// with edge cases. The results are compared with sums in double by the definition.
 
 #include "lib/backends/eigen/gemm/gemm.h"
 #include "tests/eigen/sets.h"
@@ -14,8 +14,8 @@ struct GemmCase {
   Conv op;
 };
 
-// Edges: planes narrower and wider than a vector and a panel, filters that do not fill a tile, pad beyond the kernel,
-// strides that skip pixels or whole residues, dilation, groups, depths of more than one block, batches that share a
+// Edge cases: planes narrower and wider than a vector or a panel, filters that do not fill a tile, pad beyond the
+// kernel, strides that skip pixels or whole residues, dilation, groups, depths of several blocks, images that share a
 // panel.
 const std::vector<GemmCase> gemm_cases = {
     {{2, 3, 9, 11}, {.channels = 5, .kernel = 3, .pad = 1}},
@@ -44,38 +44,38 @@ const std::vector<GemmCase> gemm_cases = {
     {{3, 4, 23, 26}, {.channels = 6, .kernel = {5, 7}, .stride = {2, 3}, .pad = {4, 6}, .groups = 2}},
     {{5, 3, 1, 1}, {.channels = 4, .kernel = 3, .pad = 4}},
     {{2, 2, 3, 3}, {.channels = 530, .kernel = 2}},
-    // 1x1 on planes of whole vectors, which are read in place: groups, several blocks of depth, of columns
+    // 1x1 on planes of whole vectors, which are not packed: groups, several blocks of depth and of columns
     {{5, 12, 4, 8}, {.channels = 10, .kernel = 1, .groups = 2}},
     {{2, 700, 4, 8}, {.channels = 9, .kernel = 1, .bias = false}},
     {{2, 40, 4, 4}, {.channels = 9, .kernel = 1}},
     {{2, 110, 28, 52}, {.channels = 7, .kernel = 1}},
-    // 1x1 with columns left over, of several images and depths; rows that are whole pages apart, which are packed
+    // 1x1 with columns beyond whole vectors, for several images and depths; rows whole pages apart, which are packed
     {{3, 20, 14, 14}, {.channels = 30, .kernel = 1}},
     {{9, 700, 7, 7}, {.channels = 9, .kernel = 1}},
     {{2, 5, 32, 32}, {.channels = 9, .kernel = 1}},
-    // few columns left over: of one image and several, depths of no whole vector
+    // few columns beyond whole vectors, for one image and several; depths that are no multiple of a vector
     {{1, 20, 14, 14}, {.channels = 30, .kernel = 1}},
     {{3, 700, 7, 7}, {.channels = 21, .kernel = 1, .bias = false}},
     {{2, 37, 9, 9}, {.channels = 10, .kernel = 1}},
     {{1, 6, 11, 12}, {.channels = 8, .kernel = 1, .groups = 2}},
-    // 1x1 with strides: zeros between sums, beside the last of them, and below; weight gradients of several panels
+    // 1x1 with strides: dx has zeros between, to the right of and below its sums; weight gradients of several panels
     {{2, 6, 13, 14}, {.channels = 9, .kernel = 1, .stride = {3, 2}}},
     {{2, 6, 14, 13}, {.channels = 9, .kernel = 1, .stride = {2, 3}}},
     {{2, 5, 8, 70}, {.channels = 9, .kernel = 1, .stride = 2}},
     {{2, 300, 5, 5}, {.channels = 301, .kernel = 1, .stride = 2}},
     {{2, 6, 13, 14}, {.channels = 600, .kernel = 1, .stride = 2}},
     {{2, 5, 7, 9}, {.channels = 12, .kernel = 1, .stride = 2, .pad = 1}},
-    // 1x1 with strides that read only padding: no residue of x is met
+    // 1x1 with strides that read only padding and no element of x
     {{2, 5, 1, 1}, {.channels = 12, .kernel = 1, .stride = 2, .pad = 1}},
-    // whole rows of zeros between sums that are vectors side by side
+    // dx has whole rows of zeros between rows of sums, which are contiguous
     {{2, 6, 12, 100}, {.channels = 9, .kernel = 1, .stride = {2, 1}}},
     {{2, 6, 12, 100}, {.channels = 9, .kernel = {1, 5}, .stride = {3, 1}, .pad = {0, 2}}},
-    // residues side by side, several blocks deep, and panels of fewer vectors that are packed
+    // adjacent residues, several blocks of depth; packed panels of fewer vectors
     {{3, 20, 14, 14}, {.channels = 600, .kernel = 3, .stride = 2, .pad = 1, .groups = 2}},
     {{1, 9, 8, 8}, {.channels = 12, .kernel = 3, .pad = 1}},
-    // residues side by side, both of them planes of dy itself
+    // two adjacent residues, both planes of dy itself
     {{2, 9, 6, 10}, {.channels = 7, .kernel = 2, .stride = 2}},
-    // residues of one column each; transposed weights that would lie multiples of 1 KiB apart, in one and two groups
+    // residues of one column each; transposed weights at distances of multiples of 1 KiB, in one and two groups
     {{2, 6, 3, 2}, {.channels = 7, .kernel = 3, .stride = {1, 2}, .pad = 1}},
     {{1, 6, 5, 6}, {.channels = 256, .kernel = 1}},
     {{1, 10, 5, 6}, {.channels = 512, .kernel = 3, .stride = 2, .pad = 1, .groups = 2}},
@@ -83,14 +83,14 @@ const std::vector<GemmCase> gemm_cases = {
     {{1, 21, 9, 8}, {.channels = 37, .kernel = 3, .stride = 2, .pad = 1}},
     {{1, 70, 3, 5}, {.channels = 20, .kernel = 1}},
     {{1, 5, 20, 19}, {.channels = 20, .kernel = {13, 12}, .stride = 2, .pad = 6}},
-    // a data gradient whose residues take one image at a time
+    // a data gradient whose residues are computed for one image at a time
     {{2, 8, 260, 300}, {.channels = 2, .kernel = 3, .stride = 2, .pad = 1}},
-    // a matrix of columns of more than 4 MiB, which im2col_eigen makes in several blocks
+    // a column matrix of more than 4 MiB, which im2col_eigen makes in several blocks
     {{2, 8, 100, 160}, {.channels = 2, .kernel = 3, .pad = 1}},
 };
 
-// Groups of one channel or a few. Edges: square kernels with specialised sums, and other kernels, one and several
-// filters for each channel, padding up to beyond the kernel, strides with residues side by side, scattered or without a
+// Groups of one channel or a few. Edge cases: square kernels with specialised code and other kernels, one or several
+// filters per channel, padding beyond the kernel, strides with adjacent or scattered residues or residues without a
 // tap, rows shorter than a vector, planes of several bands, several planes copied at once.
 const std::vector<GemmCase> depthwise_cases = {
     {{2, 5, 1, 1}, {.channels = 5, .kernel = 1, .groups = 5}},
@@ -119,8 +119,8 @@ const std::vector<GemmCase> depthwise_cases = {
     {{2, 1, 28, 30}, {.channels = 20, .kernel = 5}},
     {{2, 3, 5, 6}, {.channels = 3, .kernel = 2, .stride = 1 << 20, .pad = 1, .groups = 3}},
     {{2, 3, 1, 1}, {.channels = 3, .kernel = 1, .stride = 2, .pad = 1, .groups = 3}},
-    // vectors of filters, and halves of one: tiles that fit the rows and columns or begin earlier, several bands, two
-    // vectors of a group, groups that two threads share
+    // vectors of filters, full and half: tiles that fit the rows and columns or overlap, several bands, groups of two
+    // vectors, groups that two threads share
     {{2, 32, 9, 7}, {.channels = 32, .kernel = 3, .pad = 1, .groups = 2}},
     {{3, 48, 14, 14}, {.channels = 48, .kernel = 3, .pad = 1, .groups = 3, .bias = false}},
     {{1, 16, 40, 61}, {.channels = 16, .kernel = 3, .pad = 1, .groups = 2}},
@@ -130,7 +130,8 @@ const std::vector<GemmCase> depthwise_cases = {
     {{2, 12, 9, 10}, {.channels = 24, .kernel = {2, 3}, .pad = {0, 3}, .groups = 3}},
 };
 
-/// Calls term(y index, w index, x index), each within its image, for every product of one image's convolution.
+/// Calls term(y index, w index, x index) for every multiplication of one image's convolution. The indices of y and x
+/// are within the image.
 template <class Term>
 void products(const Conv& op, const Shape& x, const Shape& y, Term&& term) {
   const std::int64_t channels = x.c / op.groups, filters = y.c / op.groups;
@@ -148,13 +149,13 @@ void products(const Conv& op, const Shape& x, const Shape& y, Term&& term) {
             }
 }
 
-/// The sums of the definition, in double, and the sums of |terms|.
+/// The results by the definition, in double, and the sums of |terms|.
 struct Sums {
   Result result;
   Bounds bounds;
 };
 
-/// With a ReLU, `passes` is its mask of y's elements; else it is empty.
+/// The results of a convolution by the definition. With a ReLU, `passes` is the mask of y; without, it is empty.
 Sums definition(const Conv& conv, const Shape& x, const Shape& y, const Feed& feed, const std::vector<bool>& passes) {
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
   const double kernel = static_cast<double>(conv.kernel.h) * conv.kernel.w;
@@ -191,8 +192,8 @@ Sums definition(const Conv& conv, const Shape& x, const Shape& y, const Feed& fe
   return sums;
 }
 
-/// The numbers of an op that is the convolution `conv`, and the sums of its definition, kept as long as the ReLU's mask
-/// stays the same.
+/// The operands of an op that equals the convolution `conv`, and its results by the definition. They are computed again
+/// only if the ReLU's mask changes.
 struct Numbers {
   Op op;
   Conv conv;
@@ -203,10 +204,10 @@ struct Numbers {
     std::vector<bool> passes;
     Sums sums;
   };
-  std::map<bool, Known> known{};  ///< with and without a ReLU
+  std::map<bool, Known> known{};  ///< results with and without a ReLU
 };
 
-/// Runs all passes, and compares them with the definition.
+/// Runs all passes, and compares the results with the definition.
 void check_gemm(Numbers& numbers, const std::string& algorithm, Backend& eigen, const Conditions& conditions,
                 bool relu) {
   const Feed& feed = numbers.feed;
@@ -227,7 +228,8 @@ void check_gemm(Numbers& numbers, const std::string& algorithm, Backend& eigen, 
   check_result(got, result, bounds, numbers.integers ? 0 : roundoff, conditions.adds ? &feed : nullptr);
 }
 
-/// Checks an op that is the convolution `conv` by the algorithm on every set, and by other algorithms on one set.
+/// Checks an op that equals the convolution `conv`: `algorithm` on every instruction set, the other algorithms on one
+/// set.
 void check_all(const Op& op, const Conv& conv, const Shape& x, const std::string& algorithm) {
   std::vector<std::pair<std::string, const eigen::InstructionSet*>> ways;
   for (const eigen::InstructionSet* set : sets_here()) ways.emplace_back(algorithm, set);
@@ -250,12 +252,12 @@ void check_all(const Op& op, const Conv& conv, const Shape& x, const std::string
 
 }  // namespace
 
-TEST_CASE("a convolution is its definition on every instruction set, by every algorithm") {
+TEST_CASE("a convolution equals its definition on every instruction set, by every algorithm") {
   for (const GemmCase& c : gemm_cases) check_all(c.op, c.op, c.x, "im2col_gemm");
   for (const GemmCase& c : depthwise_cases) check_all(c.op, c.op, c.x, "depthwise");
 }
 
-TEST_CASE("no panel is a single vector if there are more") {
+TEST_CASE("no panel is a single vector if there are more vectors") {
   for (const std::int64_t most : {1, 2, 3}) {
     for (std::int64_t vectors = 1; vectors <= 40; ++vectors) {
       std::int64_t panels = 0, left = vectors;
@@ -271,7 +273,7 @@ TEST_CASE("no panel is a single vector if there are more") {
   }
 }
 
-TEST_CASE("a fully connected layer is the convolution over its whole plane") {
+TEST_CASE("a fully connected op equals the convolution whose kernel is the whole plane") {
   const std::vector<std::pair<Shape, FullyConnected>> layers = {
       {{3, 5, 4, 3}, {.outputs = 7}},    {{1, 300, 1, 1}, {.outputs = 33, .bias = false}},
       {{50, 17, 2, 2}, {.outputs = 40}}, {{2, 2500, 1, 1}, {.outputs = 300}},

@@ -1,4 +1,4 @@
-// Half precision in eigen: conversions of every number, by every instruction set.
+// Half precision in eigen: conversions of every number, and Winograd's algorithms on bf16, on every instruction set.
 
 #include "lib/core/numbers/float16.h"
 #include "tests/eigen/sets.h"
@@ -6,7 +6,7 @@
 
 using namespace lamina::test;
 
-TEST_CASE("halves are widened exactly and numbers of f32 are rounded once, with every instruction set") {
+TEST_CASE("halves are converted to f32 exactly, and f32 to halves with one rounding, on every instruction set") {
   for (const auto* set : sets_here()) {
     const auto made = make_backend("eigen", {.threads = 2, .instruction_set = set->name});
     for (const DType dtype : {DType::f16, DType::bf16})
@@ -17,8 +17,8 @@ TEST_CASE("halves are widened exactly and numbers of f32 are rounded once, with 
   }
 }
 
-TEST_CASE("Winograd's algorithms on bf16 have the bits of f32, rounded once, with every instruction set") {
-  // Rows of pixels that do and do not have whole squares of channels by columns, for vectors of 4, 8 and 16 lanes.
+TEST_CASE("Winograd's algorithms on bf16 have the results of f32, rounded once, on every instruction set") {
+  // Rows of pixels that can and cannot be cut into squares of channels by columns, for vectors of 4, 8 and 16 lanes.
   const std::vector<Case> cases = {
       {"", Conv{.channels = 37, .kernel = 3, .pad = 1}, {{3, 21, 9, 35}}, {{Relu{}}}},
       {"", Conv{.channels = 32, .kernel = 3, .groups = 2}, {{2, 32, 7, 21}}},

@@ -1,4 +1,4 @@
-// The instruction sets of the backend "eigen": their list, the choice among them, and the results of each.
+// The instruction sets of the backend "eigen": their list, the choice of a set, and the results of each set.
 
 #include <fstream>
 #include <iterator>
@@ -51,7 +51,7 @@ TEST_CASE("this build has the instruction sets of its options, widest first") {
   CHECK(names == LAMINA_TEST_SETS);
 }
 
-TEST_CASE("an instruction set runs where the system names its instructions") {
+TEST_CASE("an instruction set runs here if the system lists its instructions") {
   CHECK(eigen::runs_here(*eigen::instruction_sets().back()));
 #if defined(__linux__) && defined(__x86_64__)
   std::vector<std::string> needed;
@@ -91,7 +91,7 @@ TEST_CASE("the instruction set is the widest that runs here, or the requested se
                        Says("'mmx'", "there are " + known));
 }
 
-TEST_CASE("every op is right on every instruction set") {
+TEST_CASE("every op agrees with the oracle on every instruction set") {
   const Graph graph = every_op();
   const auto generic = make_backend("eigen", {.threads = 1, .instruction_set = "generic"});
   for (const Mode mode : {Mode::training, Mode::inference}) {
@@ -104,7 +104,7 @@ TEST_CASE("every op is right on every instruction set") {
       check_same(run(plan), want, 1e-9);
       Plan in_f32(graph, *backend, in(DType::f32, mode));
       const Outcome got = run(in_f32);
-      Outcome output, wanted_output;  // no gradients: a rounding may change what a ReLU masks
+      Outcome output, wanted_output;  // gradients are left out: a rounding may change a ReLU's mask
       output.output = got.output;
       wanted_output.output = want.output;
       check_same(output, wanted_output, 1e-4);

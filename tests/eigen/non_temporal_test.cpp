@@ -1,5 +1,5 @@
-// Tensors that are large enough for non-temporal stores: they have the same bits as smaller tensors if each channel is
-// computed separately.
+// Ops that compute each channel separately have the same bits on tensors that are large enough for non-temporal stores
+// as on smaller tensors.
 
 #include "lib/backends/eigen/runtime/non_temporal.h"
 #include "sets.h"
@@ -10,7 +10,7 @@ using namespace lamina::test;
 
 namespace {
 
-constexpr int few = 3;  // channels of the smaller tensor
+constexpr int few = 3;  // number of channels of the smaller tensor
 
 Values first_channels(const Values& all, const Shape& shape, int channels) {
   Values some;
@@ -21,16 +21,16 @@ Values first_channels(const Values& all, const Shape& shape, int channels) {
   return some;
 }
 
-/// A unit whose channels are independent of each other, with a feed, and the same with fewer channels.
+/// A unit with independent channels, and the same unit with fewer channels, each with a feed.
 struct Pair {
   Case large, small;
   std::string algorithm{};
   Feed feed = make_large_feed(large, 1), small_feed = part_of_feed();
 
-  /// The i-th input's shape. An input of the tail has that of the first one.
+  /// The shape of the i-th input. Inputs of the tail have the shape of the first input.
   static Shape shape_of(const Case& its, std::size_t i) { return its.x[i < its.x.size() ? i : 0]; }
 
-  /// The first channels of tensors, and the first numbers of parameters and state.
+  /// The feed of the small unit: the first channels of tensors, and the first numbers of parameters and state.
   Feed part_of_feed() const {
     Feed part = make_large_feed(small, 1);
     for (auto list : {&Feed::x, &Feed::dx})
@@ -52,7 +52,7 @@ Pair batch_norm(const Shape& x, bool add_and_relu) {
   return {large, small};
 }
 
-/// An op of as many channels as its tensors have, which computes each of them separately.
+/// An op that computes each channel of its tensors separately. `op` makes it for a number of channels.
 template <class Op>
 Pair separate_channels(const std::vector<Shape>& x, const Op& op) {
   const auto with = [&](int channels) {
@@ -63,14 +63,14 @@ Pair separate_channels(const std::vector<Shape>& x, const Op& op) {
   return {with(x[0].c), with(few)};
 }
 
-/// A forward pass computes each filter separately.
+/// A convolution whose forward pass computes each filter separately.
 Pair filters(const Conv& op, const Shape& x) {
   Conv small = op;
   small.channels = few;
   return {{"", op, {x}, {{Relu{}}}, Mode::inference}, {"", small, {x}, {{Relu{}}}, Mode::inference}, "im2col_gemm"};
 }
 
-/// A convolution with a group per channel, and its data gradient, compute each channel separately.
+/// A convolution with one group per channel. It and its data gradient compute each channel separately.
 Pair channel_by_channel(const Shape& x, const std::string& algorithm, Conv op) {
   Pair pair = separate_channels({x}, [&](int channels) {
     op.channels = op.groups = channels;
@@ -106,9 +106,9 @@ void check_pair(const Pair& pair, const eigen::InstructionSet& set,
 
 }  // namespace
 
-TEST_CASE("batch norm of a large tensor has the same bits as one of few channels") {
+TEST_CASE("batch norm of a large tensor has the same bits as of few of its channels") {
   const eigen::InstructionSet& widest = *sets_here().front();
-  // Planes of whole lines of memory, and planes that start and end within lines.
+  // Planes of whole cache lines, and planes that begin and end within cache lines.
   const Shape lines{2, 74, 240, 240}, parts{2, 80, 229, 231};
   const Pair pair = batch_norm(lines, true);
   for (const eigen::InstructionSet* set : sets_here()) check_pair(pair, *set);
@@ -120,7 +120,7 @@ TEST_CASE("batch norm of a large tensor has the same bits as one of few channels
   check_pair(batch_norm({2, 40, 229, 231}, true), widest, {.dtype = DType::f64});
 }
 
-TEST_CASE("an element-wise op or a move of a large tensor has the same bits as one of few channels") {
+TEST_CASE("element-wise ops and copies of a large tensor have the same bits as of few of its channels") {
   const Shape x{2, 80, 229, 231};
   const auto check = [](const auto& op, const std::vector<Shape>& all, const Conditions& conditions) {
     check_pair(separate_channels(all, [&](int) { return op; }), *sets_here().front(), conditions);
@@ -138,7 +138,7 @@ TEST_CASE("an element-wise op or a move of a large tensor has the same bits as o
   check_pair(separate_channels({{2, 80, 97, 700}}, transpose), *sets_here().front());
 }
 
-TEST_CASE("a convolution with a large output has the same bits as one of few filters") {
+TEST_CASE("a convolution with a large output has the same bits as with few of its filters") {
   const eigen::InstructionSet& widest = *sets_here().front();
   const Pair packed = filters(Conv{.channels = 64, .kernel = 3, .pad = 1}, {2, 3, 256, 256});
   for (const eigen::InstructionSet* set : sets_here()) check_pair(packed, *set);
@@ -148,13 +148,13 @@ TEST_CASE("a convolution with a large output has the same bits as one of few fil
   check_pair(filters(Conv{.channels = 68, .kernel = 3, .pad = 1}, {2, 3, 251, 253}), widest);
 }
 
-TEST_CASE("a convolution with a large data gradient has the same bits as one of few channels") {
+TEST_CASE("a convolution with a large data gradient has the same bits as with few of its channels") {
   const Pair pair = channel_by_channel({2, 71, 240, 248}, "im2col_gemm", {.channels = 0, .kernel = 1, .bias = false});
   check_pair(pair, *sets_here().front());
   check_pair(pair, *sets_here().front(), {.dtype = DType::f32, .adds = true});
 }
 
-TEST_CASE("a depthwise convolution with a large output has the same bits as one of few channels") {
+TEST_CASE("a depthwise convolution with a large output has the same bits as with few of its channels") {
   const Shape x{2, 80, 229, 231};
   const Pair pair = channel_by_channel(x, "depthwise", {.channels = 0, .kernel = 3, .pad = 1, .bias = false});
   for (const eigen::InstructionSet* set : sets_here()) check_pair(pair, *set);

@@ -1,5 +1,5 @@
-// Products of pairs of bf16: the instructions and their twins compute as documented, bit for bit, and units that use
-// them keep their error bounds.
+// Dot products of bf16 pairs. The instructions and their emulations ("twin" sets) have the documented bits, and units
+// that use them keep their error bounds.
 
 #include <bit>
 #include <random>
@@ -17,12 +17,13 @@ constexpr float least_normal = std::numeric_limits<float>::min();
 
 float flushed(float value) { return std::abs(value) < least_normal ? std::copysign(0.0F, value) : value; }
 
-/// a b + c as the instruction computes it: rounded once, without denormal numbers. a and b are of bf16.
+/// a * b + c as the instruction computes it: rounded once, with denormal numbers as 0. a and b are bf16 numbers.
 float multiply_add(float a, float b, float c) {
   a = flushed(a);
   b = flushed(b);
   c = flushed(c);
-  // Tiny: below the least normal number, also if rounded with unbounded exponents. The product is exact in f64.
+  // A result is tiny if it is below the least normal number even when rounded with unbounded exponents. The product is
+  // exact in f64.
   const double wide = std::fma(static_cast<double>(a), static_cast<double>(b), static_cast<double>(c));
   const bool tiny = std::abs(wide) < 0x1p-126 - 0x1p-151 && wide != 0;
   return tiny ? std::copysign(0.0F, static_cast<float>(wide)) : std::fma(a, b, c);
@@ -31,7 +32,8 @@ float multiply_add(float a, float b, float c) {
 struct Halves {
   std::uint16_t lower, upper;
 };
-/// The sum of `depth` pairs, those of b `ld` apart. By AMX 16 pairs are summed at a time, their halves apart.
+/// The dot product of `depth` pairs. The pairs of b are `ld` apart. AMX sums 16 pairs at a time, lower and upper halves
+/// separately.
 float dot(bool amx, const Halves* a, const Halves* b, std::size_t ld, std::size_t depth) {
   float sum = 0;
   for (std::size_t first = 0; first < depth; first += 16) {
@@ -45,8 +47,9 @@ float dot(bool amx, const Halves* a, const Halves* b, std::size_t ld, std::size_
   return sum;
 }
 
-/// Numbers whose products are of every kind. Over a third are near 1. Half are near 2^-63: their products are near the
-/// least normal number. Some are that number or less, many of them denormal. Few are so large that sums are infinite.
+/// Random numbers with products of every kind. Over a third are near 1. Half are near 2^-63, so that their products are
+/// near the least normal number. Some are at or below the least normal number, many of them denormal. A few are so
+/// large that sums are infinite.
 class Draws {
  public:
   Halves pair() { return {number(), number()}; }
@@ -73,7 +76,7 @@ void check_pairs(const eigen::InstructionSet& set, std::int64_t depth, int rows,
   std::vector<Halves> a(static_cast<std::size_t>(rows) * deep), b(deep * width);
   std::generate(a.begin(), a.end(), [&] { return draws.pair(); });
   std::generate(b.begin(), b.end(), [&] { return draws.pair(); });
-  constexpr float nan = std::numeric_limits<float>::quiet_NaN();  // after every row and after b: to be left alone
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();  // after every row of a and after b; must not be read
   std::vector<float> a_bits(static_cast<std::size_t>(rows) * (deep + 16), nan), b_bits((deep + 16) * width, nan);
   for (std::size_t i = 0; i < a.size(); ++i) a_bits[i / deep * (deep + 16) + i % deep] = bits(a[i]);
   std::transform(b.begin(), b.end(), b_bits.begin(), bits);
@@ -106,7 +109,7 @@ void check_pairs(const eigen::InstructionSet& set, std::int64_t depth, int rows,
 
 Choice by_pairs() { return {.algorithm = {"bf16_gemm", "bf16_gemm", "bf16_gemm"}}; }
 
-/// Cases whose sums run over odd and even extents. Their terms are made into pairs.
+/// Cases whose sums have odd and even numbers of terms, which are grouped into pairs.
 std::vector<Case> products() {
   const Shape odd{3, 5, 6, 5}, even{4, 6, 4, 4};
   return {
@@ -125,7 +128,7 @@ std::vector<Case> products() {
 
 }  // namespace
 
-TEST_CASE("a tile of pairs rounds and flushes as the instruction is documented to, bit for bit") {
+TEST_CASE("a tile of pairs rounds and flushes denormals as documented for the instruction, bit for bit") {
   Draws draws;
   for (const eigen::InstructionSet* set : pair_sets_here())
     for (const std::int64_t depth : {1, 2, 5, 16, 37})
@@ -134,7 +137,7 @@ TEST_CASE("a tile of pairs rounds and flushes as the instruction is documented t
           for (const bool non_temporal : {false, true}) check_pairs(*set, depth, rows, vectors, non_temporal, draws);
 }
 
-TEST_CASE("units by products of pairs keep their guarantee, also in chunks") {
+TEST_CASE("units that use bf16 pairs keep their error bound, also in chunks of images") {
   for (const eigen::InstructionSet* set : pair_sets_here()) {
     const auto eigen = make_backend("eigen", {.threads = 2, .instruction_set = set->name});
     std::vector<Case> cases = products();
@@ -156,7 +159,7 @@ TEST_CASE("units by products of pairs keep their guarantee, also in chunks") {
           double worst = 0;
           for (std::size_t i = 0; i < values.size(); ++i) {
             const double before = adds && pass != Pass::forward ? old[i] : 0;
-            const double off = std::abs(values[i] - exact[i] - before);  // must be 0 if there are no terms
+            const double off = std::abs(values[i] - exact[i] - before);  // must be 0 if the terms are 0
             if (off != 0) worst = larger(worst, off / (bound.terms[i] + std::abs(before)));
           }
           CHECK(worst <= error);
@@ -172,8 +175,7 @@ TEST_CASE("units by products of pairs keep their guarantee, also in chunks") {
   }
 }
 
-TEST_CASE(
-    "products of pairs replace other products by rule, by AMX Winograd's, too, and are refused where there are none") {
+TEST_CASE("bf16_gemm is the default, with AMX even before Winograd, and is refused on sets without bf16 pairs") {
   const Case one{"", Conv{.channels = 64, .kernel = 1}, {{2, 64, 8, 8}}};
   const Case three{"", Conv{.channels = 64, .kernel = 3, .pad = 1}, {{2, 64, 8, 8}}};
   const Case single{"", Conv{.channels = 64, .kernel = 1}, {{1, 64, 8, 8}}};
@@ -193,7 +195,7 @@ TEST_CASE(
     CHECK(taken(*eigen, product(31), {}) == Names{"gemm", "bf16_gemm", "bf16_gemm"});
     CHECK(taken(*eigen, product(32), {}) == Names{"bf16_gemm", "bf16_gemm", "bf16_gemm"});
     CHECK(taken(*eigen, three, {}) == Names(3, set->pairs->speedup > 4 ? "bf16_gemm" : "winograd_4x4"));
-    CHECK(taken(*eigen, single, {}) == Names{"bf16_gemm", "im2col_gemm", "bf16_gemm"});  // no image to pair with
+    CHECK(taken(*eigen, single, {}) == Names{"bf16_gemm", "im2col_gemm", "bf16_gemm"});  // one image: no pair of images
     CHECK(taken(*eigen, one, {.max_error = 0.005}) == Names{"im2col_gemm", "bf16_gemm", "im2col_gemm"});
     CHECK(taken(*eigen, one, {.algorithm = {"direct", "", "im2col_gemm"}}) ==
           Names{"direct", "bf16_gemm", "im2col_gemm"});
@@ -208,7 +210,7 @@ TEST_CASE(
                     ContainsSubstring("x86-64-v4-bf16") && ContainsSubstring("forward"));
 }
 
-TEST_CASE("bf16_gemm is held to its own limit, not to another product's") {
+TEST_CASE("only bf16_gemm's own workspace must fit into the limit, not another product's") {
   const Case c{"", Conv{.channels = 64, .kernel = 1}, {{2, 64, 8, 8}}};
   for (const eigen::InstructionSet* set : pair_sets_here()) {
     const auto eigen = make_backend("eigen", {.threads = 2, .instruction_set = set->name});
@@ -223,7 +225,7 @@ TEST_CASE("bf16_gemm is held to its own limit, not to another product's") {
     for (const Lowered::Step& step : eigen->lower(spec, choice).steps) CHECK(step.algorithm == "bf16_gemm");
     choice.workspace_limit = needed - 1;
     CHECK_THROWS_WITH(eigen->lower(spec, choice), ContainsSubstring("bf16_gemm needs"));
-    // A pass that is named with another algorithm is held to the limit, too.
+    // The limit also holds for a pass with another named algorithm.
     choice.workspace_limit = needed;
     choice.algorithm[1] = "im2col_gemm";
     CHECK_THROWS_AS(eigen->lower(spec, choice), Unsupported);

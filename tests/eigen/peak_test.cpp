@@ -1,5 +1,5 @@
-// The measured rate of multiply-adds in registers: it counts the operations of the set in use, on every thread, and no
-// product exceeds it.
+// The measured rate of multiply-adds in registers. It counts the operations of the instruction set on every thread, and
+// no product exceeds it.
 
 #include "lib/backends/eigen/runtime/peak.h"
 
@@ -26,7 +26,7 @@ void check_count(const eigen::RegisterSums<T>& sums) {
 std::mutex mutex;
 std::set<std::thread::id> seen;
 
-/// Takes a microsecond per step, and notes its thread.
+/// Takes one microsecond per step, and records its thread.
 double slowly(std::int64_t steps, float, float) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(steps);
   {
@@ -39,7 +39,7 @@ double slowly(std::int64_t steps, float, float) {
 
 }  // namespace
 
-TEST_CASE("sums in registers take one multiply-add each per step, on every instruction set") {
+TEST_CASE("each of the sums in registers takes one multiply-add per step, on every instruction set") {
   std::vector<const eigen::InstructionSet*> sets = sets_here();
   for (const eigen::InstructionSet* set : pair_sets_here()) sets.push_back(set);
   for (const eigen::InstructionSet* set : sets) {
@@ -64,16 +64,16 @@ TEST_CASE("a peak counts two operations per multiply-add, on every thread") {
   seen.clear();
   const double rate = eigen::peak_flops_per_second(pool, fake, DType::f32), exact = 2e6 * count * threads;
   CHECK(seen.size() == threads);
-  CHECK(rate <= exact);        // no sleep is too short
-  CHECK(rate > 0.75 * exact);  // nor much too long every time; without one of the threads it would be 2/3
-  CHECK(eigen::peak_flops_per_second(pool, fake, DType::bf16) <= exact);  // the units of f32 compute on halves
+  CHECK(rate <= exact);                                                   // no step is shorter than a microsecond
+  CHECK(rate > 0.75 * exact);                                             // two of three threads would give 2/3
+  CHECK(eigen::peak_flops_per_second(pool, fake, DType::bf16) <= exact);  // halves are computed in f32
   CHECK_THROWS_AS(eigen::peak_flops_per_second(pool, fake, DType::u64), Unsupported);
 }
 
 #if defined(LAMINA_TEST_RATES)
 namespace {
 
-/// Operations per second of the fastest of some passes of a product that fits into the caches.
+/// The operations per second of a product that fits into the caches: the fastest of some passes.
 double product_flops_per_second(Backend& backend) {
   Graph graph("product");
   conv(graph.input({1, 256, 24, 24}), "conv", {.channels = 256, .kernel = 1, .bias = false});
@@ -90,13 +90,13 @@ double product_flops_per_second(Backend& backend) {
 
 }  // namespace
 
-TEST_CASE("a backend's peak is that of its instruction set, and no product exceeds it") {
+TEST_CASE("a backend's peak is the peak of its instruction set, and no product exceeds it") {
   constexpr double noise = 0.1;
   for (const eigen::InstructionSet* set : sets_here()) {
     const auto backend = make_backend("eigen", {.threads = 1, .instruction_set = set->name});
     eigen::ThreadPool pool(1);
     double peak = 0, of_set = 0, product = 0;
-    for (int round = 0; round < 12; ++round) {  // in turns: other programs slow all of them
+    for (int round = 0; round < 12; ++round) {  // in turns, because other programs may slow some rounds
       peak = std::max(peak, backend->peak_flops_per_second(DType::f32));
       of_set = std::max(of_set, eigen::peak_flops_per_second(pool, *set, DType::f32));
       product = std::max(product, product_flops_per_second(*backend));

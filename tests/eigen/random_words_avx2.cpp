@@ -1,5 +1,5 @@
-// Compiled for x86-64-v3. It includes no inline functions of the library or of Catch: the linker could take such a
-// function for the whole program, which would then run it on every processor.
+// Compiled for x86-64-v3. This file must not include inline functions of the library or of Catch. The linker could use
+// this file's copies in the whole program, which would then fail on other processors.
 
 #include "tests/eigen/random_words_avx2.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Runs of the words of dropout, drawn by the instruction set of the file that includes this.
+// Draws the random words of dropout, with the instruction set of the including file.
 
 #include <cstdint>
 
@@ -7,7 +7,7 @@
 
 namespace lamina::test {
 
-/// Draws four words for each of `counters` counters, a multiple of eight up to 40, in one run. Each file has its own.
+/// Draws four words for each of `counters` counters, which is a multiple of 8 up to 40. Each file has its own copy.
 static void draw_words(int counters, std::uint64_t key, std::uint64_t first, std::uint64_t counter_high,
                        std::uint32_t* words) {
   switch (counters) {
@@ -19,7 +19,7 @@ static void draw_words(int counters, std::uint64_t key, std::uint64_t first, std
   }
 }
 
-/// draw_words() of x86-64-v3. It runs only on processors that have this set.
+/// draw_words() compiled for x86-64-v3. It runs only on processors with this instruction set.
 extern void (*const draw_words_avx2)(int, std::uint64_t, std::uint64_t, std::uint64_t, std::uint32_t*);
 
 }  // namespace lamina::test

@@ -1,5 +1,5 @@
-// The random words of dropout on every instruction set: each is the word of its counter, for every length and beginning
-// of a run.
+// The random words of dropout on every instruction set. Each word is the word of its counter, for every length and
+// beginning of a run.
 
 #include "tests/eigen/random_words_avx2.h"
 
@@ -13,9 +13,9 @@ using namespace lamina::test;
 namespace {
 
 constexpr std::uint64_t all_ones = ~std::uint64_t{0};
-constexpr int largest_run = 40;  // counters
+constexpr int largest_run = 40;  // in counters
 
-/// A run has the words of philox, and nothing after it is written.
+/// Checks that a run has the words of philox, and that nothing after the run is written.
 template <class Draw>
 void check_run(int counters, std::uint64_t key, std::uint64_t first, std::uint64_t high, const Draw& draw) {
   constexpr std::uint32_t wall = 0xA5A5A5A5U;
@@ -31,8 +31,8 @@ void check_run(int counters, std::uint64_t key, std::uint64_t first, std::uint64
                      << ", high " << high);
 }
 
-/// Runs of every length. The lower or the upper half of a counter overflows at each place in a run. Keys and steps use
-/// all of their bits.
+/// Checks runs of every length. The lower or upper half of a counter overflows at each place of a run. Keys and steps
+/// use all their bits.
 template <class Draw>
 void check_draws(const Draw& draw) {
   const std::vector<std::uint64_t> edges = {
@@ -57,18 +57,18 @@ void check_draws(const Draw& draw) {
 TEST_CASE("runs of random words equal words drawn one by one, for every processor") { check_draws(draw_words); }
 
 #ifdef LAMINA_TEST_AVX2
-TEST_CASE("runs of random words equal words drawn one by one, by vectors of AVX2") {
+TEST_CASE("runs of random words equal words drawn one by one, with AVX2 vectors") {
   for (const eigen::InstructionSet* set : sets_here())
     if (set->name != std::string("generic")) check_draws(draw_words_avx2);
 }
 #endif
 
 TEST_CASE("dropout draws the documented words for every length and beginning, on every instruction set") {
-  const std::uint64_t key = 0xFEDCBA9876543210U, step = 0x000F234567890ABCU;  // a step that a double holds
+  const std::uint64_t key = 0xFEDCBA9876543210U, step = 0x000F234567890ABCU;  // the step fits into a double
   for (const eigen::InstructionSet* set : sets_here()) {
     const auto backend = make_backend("eigen", {.threads = 1, .instruction_set = set->name});
     INFO(set->name);
-    // The second image begins, and runs end, at each of the four words of a counter.
+    // The second image begins at each of the four words of a counter, and runs end at each.
     for (int length = 1; length <= 265; ++length) {
       const Shape shape{2, length, 1, 1};
       const auto count = static_cast<std::size_t>(shape.count());

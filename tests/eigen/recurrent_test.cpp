@@ -1,5 +1,5 @@
-// Recurrent of the backend "eigen" from inside: its functions, and every instruction set over widths chosen for the
-// edges of vectors.
+// Internals of LSTM and GRU in the backend "eigen": the functions of their gates, and every instruction set on widths
+// around multiples of a vector.
 
 #include "tests/eigen/sets.h"
 #include "tests/support/cases/suite.h"
@@ -9,7 +9,8 @@ using namespace lamina::test;
 
 namespace {
 
-/// Signed powers of two and numbers between them, into the range where both functions are constant.
+/// Positive and negative powers of two and numbers between them. The largest are in the range where both functions are
+/// constant.
 template <class T>
 std::vector<T> arguments() {
   std::vector<T> all = {0};
@@ -21,7 +22,7 @@ std::vector<T> arguments() {
   return all;
 }
 
-/// Fails at the first number that differs from the exact one by more than 8 u, and by more than `slack`.
+/// Fails at the first result that differs from the exact one by more than 8 u and by more than `slack`.
 template <class T, class Function>
 void check_function(const std::vector<T>& x, const std::vector<T>& y, const Function& exact, long double slack) {
   const long double unit = std::numeric_limits<T>::epsilon() / 2;
@@ -55,12 +56,12 @@ void check_functions(const eigen::InstructionSet& set) {
   CHECK((got[0] == 1 && got[1] <= 2 * std::numeric_limits<T>::min() && got[2] == 1 && std::isnan(got[3])));
   kernels.tanh(got.data(), ends.data(), 4);
   CHECK((got[0] == 1 && got[1] == -1 && got[2] == 1 && std::isnan(got[3])));
-  CHECK(got[4] == 7);  // nothing after the last
+  CHECK(got[4] == 7);  // nothing after the last element is written
 }
 
 }  // namespace
 
-TEST_CASE("the logistic function and tanh err by at most 8 roundings, by every instruction set") {
+TEST_CASE("the logistic function and tanh have errors of at most 8 roundings on every instruction set") {
   for (const eigen::InstructionSet* set : sets_here()) {
     INFO(set->name);
     check_functions<float>(*set);
@@ -68,7 +69,7 @@ TEST_CASE("the logistic function and tanh err by at most 8 roundings, by every i
   }
 }
 
-TEST_CASE("a recurrent op is its definition by every instruction set, whatever the threads") {
+TEST_CASE("a recurrent op equals its definition on every instruction set and number of threads") {
   const std::vector<Case> cases = {
       {"", Recurrent{.hidden = 5, .reverse = true}, {{7, 3, 18, 1}}},
       {"", Recurrent{.hidden = 8, .steps = Steps::last}, {{4, 8, 5, 1}}},

@@ -1,4 +1,4 @@
-// The refusals of the eigen backend: the kind of each error, and its words.
+// The refusals of the backend eigen: the type and the text of each error.
 
 #include <variant>
 
@@ -42,7 +42,7 @@ Spec f32_spec(const Case& c) { return *make_spec(oracle(), c, {.dtype = DType::f
 
 }  // namespace
 
-TEST_CASE("eigen refuses nhwc, naming it") {
+TEST_CASE("eigen refuses nhwc, and the error names nhwc") {
   for (const Case& c : one_of_each) {
     INFO(to_string(c));
     const Spec spec = *make_spec(oracle(), c, {.dtype = DType::f32, .layout = Layout::nhwc});
@@ -50,7 +50,7 @@ TEST_CASE("eigen refuses nhwc, naming it") {
   }
 }
 
-TEST_CASE("eigen refuses mixtures of types, naming op and types") {
+TEST_CASE("eigen refuses mixtures of types, and the error names the op and the types") {
   const auto refuses = [](Spec spec, const char* op, const char* type, const char* other) {
     CHECK_THROWS_MATCHES(oracle().lower(spec, {}), Unsupported, Says("eigen: ", op, type, other));
   };
@@ -91,7 +91,7 @@ TEST_CASE("eigen refuses ids in a type that does not hold them exactly") {
   CHECK_NOTHROW(lower(1 << 24, DType::f32));
 }
 
-TEST_CASE("eigen says that halves are rounded where a bound asks for more") {
+TEST_CASE("eigen refuses an error bound that half precision cannot keep, and says why") {
   const Spec spec = *make_spec(oracle(), one_of_each[0], {.dtype = DType::bf16});
   for (const Lowered::Step& step : oracle().lower(spec, {.max_error = 0.004}).steps) {
     CHECK((step.max_error > 0x1p-8) == !step.covers(Pass::backward_params));
@@ -101,7 +101,7 @@ TEST_CASE("eigen says that halves are rounded where a bound asks for more") {
                        Says("conv", "bf16", "0.00390625, not 0.0039"));
 }
 
-TEST_CASE("eigen refuses products that are not strict") {
+TEST_CASE("eigen refuses math other than strict") {
   const Choice choice{.math = Math::tf32};
   CHECK_THROWS_MATCHES(oracle().lower(f32_spec(one_of_each[0]), choice), Unsupported, Says("tf32"));
 }
@@ -117,7 +117,7 @@ TEST_CASE("an unknown algorithm of any op of eigen is an error that lists the kn
   }
 }
 
-TEST_CASE("eigen names the algorithm that is its implicit product") {
+TEST_CASE("eigen refuses the name implicit_gemm, and names im2col_gemm instead") {
   const Spec spec = f32_spec(one_of_each[0]);
   for (std::size_t pass = 0; pass < 3; ++pass) {
     Choice choice;
@@ -134,7 +134,7 @@ TEST_CASE("eigen names the algorithm that is its implicit product") {
                     ContainsSubstring("first") && ContainsSubstring("name it im2col_gemm"));
 }
 
-TEST_CASE("eigen lists im2col_eigen, and never takes it by rule") {
+TEST_CASE("eigen lists im2col_eigen, but never takes it by default") {
   const Spec spec = f32_spec(one_of_each[0]);
   for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data})
     CHECK(oracle().algorithms(spec, pass).back() == "im2col_eigen");
@@ -145,7 +145,7 @@ TEST_CASE("eigen lists im2col_eigen, and never takes it by rule") {
         CHECK(step.algorithm != "im2col_eigen");
 }
 
-TEST_CASE("eigen's description says what is computed by Eigen") {
+TEST_CASE("eigen's description says which ops the library Eigen computes") {
   CHECK_THAT(oracle().describe(), ContainsSubstring("Lamina") && ContainsSubstring("Eigen 3.") &&
                                       ContainsSubstring("im2col_eigen, lrn, softmax and losses"));
 }
@@ -167,7 +167,7 @@ TEST_CASE("eigen runs every algorithm that it lists, and says which one runs") {
   }
 }
 
-TEST_CASE("winograd_4x4 refuses 5x5 and names its sizes, and winograd_2x2 takes both") {
+TEST_CASE("winograd_4x4 refuses 5x5 kernels and names its sizes, and winograd_2x2 takes 3x3 and 5x5") {
   for (std::size_t pass = 0; pass < 3; ++pass) {
     const auto by = [&](const char* algorithm, Size kernel) {
       Choice choice;
@@ -181,7 +181,7 @@ TEST_CASE("winograd_4x4 refuses 5x5 and names its sizes, and winograd_2x2 takes 
   }
 }
 
-TEST_CASE("the rule takes depthwise for several groups of few channels, and depthwise refuses other groups") {
+TEST_CASE("depthwise is the default for several groups of few channels, and refuses other groups") {
   const auto takes = [](const Conv& op, int channels, int plane = 9) {
     const Spec spec = f32_spec({"", op, {{1, channels, plane, plane}}});
     std::array<bool, 3> of_pass{};
@@ -195,7 +195,7 @@ TEST_CASE("the rule takes depthwise for several groups of few channels, and dept
   CHECK(takes(conv, 2) == Passes{true, true, true});
   CHECK(takes(conv, 8) == Passes{true, true, true});
   CHECK(takes(conv, 32) == Passes{true, false, true});
-  CHECK(takes(conv, 38) == Passes{true, false, false});  // vectors of filters
+  CHECK(takes(conv, 38) == Passes{true, false, false});  // only by vectors of filters
   const Conv odd{.channels = 62, .kernel = 3, .groups = 2};
   CHECK(takes(odd, 38) == Passes{});
   CHECK(takes(strided, 16) == Passes{true, false, true});
@@ -212,7 +212,7 @@ TEST_CASE("the rule takes depthwise for several groups of few channels, and dept
   refusal(conv, 68, "depthwise is for groups of at most 32 channels and filters, not of 34 and 32");
 }
 
-TEST_CASE("a plan names the node that its backend refuses") {
+TEST_CASE("the error of a plan names the node that its backend refuses") {
   Graph graph("refused");
   conv(graph.input({1, 2, 4, 4}), "first", {.channels = 2, .kernel = 3});
   CHECK_THROWS_MATCHES(Plan(graph, oracle(), {.layout = Layout::nhwc}), Unsupported, Says("first", "nhwc"));
@@ -225,7 +225,7 @@ TEST_CASE("an unknown backend is refused with the known names") {
   CHECK_THROWS_MATCHES(make_backend("eigenvalue"), UsageError, Says("eigenvalue", "eigen", "cudnn"));
 }
 
-TEST_CASE("eigen refuses a workspace limit below the need of any op, naming both") {
+TEST_CASE("eigen refuses a workspace limit below the need of any op, and the error has both numbers") {
   int with_workspace = 0;
   for (const Case& c : one_of_each) {
     INFO(to_string(c));
@@ -245,11 +245,11 @@ TEST_CASE("eigen refuses a workspace limit below the need of any op, naming both
     CHECK_THROWS_MATCHES(oracle().lower(spec, choice), Unsupported,
                          Says(std::to_string(most), std::to_string(most - 1)));
   }
-  // conv, its transpose, both pools with windows, both norms of one image, lrn, fully connected, resize
+  // conv, conv_transpose, max and average pool, group and layer norm, lrn, fully connected, resize
   CHECK(with_workspace == 9);
 }
 
-TEST_CASE("eigen fuses a ReLU after every op whose page says so, and after no other") {
+TEST_CASE("eigen fuses a ReLU after every op whose page in docs says so, and after no other op") {
   for (const Case& c : one_of_each) {
     INFO(to_string(c));
     const bool takes = std::holds_alternative<Conv>(c.op) || std::holds_alternative<FullyConnected>(c.op) ||
@@ -260,7 +260,7 @@ TEST_CASE("eigen fuses a ReLU after every op whose page says so, and after no ot
   }
 }
 
-TEST_CASE("eigen refuses a unit whose tail it would not have fused") {
+TEST_CASE("eigen refuses a unit with a tail that eigen does not fuse") {
   const std::vector<std::vector<Op>> tails = {{Softmax{}}, {Relu{}, Relu{}}, {Relu{}, Add{}}, {Add{}, Relu{}, Relu{}}};
   for (const Case& c : one_of_each)
     for (const std::vector<Op>& tail : tails) {
@@ -271,6 +271,6 @@ TEST_CASE("eigen refuses a unit whose tail it would not have fused") {
     }
 }
 
-TEST_CASE("eigen refuses options that it does not have, instead of ignoring them") {
+TEST_CASE("eigen refuses options of other backends instead of ignoring them") {
   CHECK_THROWS_MATCHES(make_backend("eigen", {.device = 1}), UsageError, Says("no device 1"));
 }

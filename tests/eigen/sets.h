@@ -13,7 +13,8 @@ inline std::vector<const eigen::InstructionSet*> sets_here() {
   return sets;
 }
 
-/// The sets with products of pairs that run here: those with the instructions, and their twins.
+/// The instruction sets with dot products of bf16 pairs that run here: sets with the instructions, and their emulations
+/// (twins).
 inline std::vector<const eigen::InstructionSet*> pair_sets_here() {
   std::vector<const eigen::InstructionSet*> sets;
   for (const eigen::InstructionSet* set : sets_here()) {
@@ -22,11 +23,11 @@ inline std::vector<const eigen::InstructionSet*> pair_sets_here() {
       for (const char* twin : {"x86-64-v4-bf16-twin", "x86-64-v4-amx-twin"})
         sets.push_back(&eigen::instruction_set(twin));
   }
-  if (sets.empty()) WARN("not tested: products of pairs need x86-64-v4, of the build and of the processor");
+  if (sets.empty()) WARN("not tested: bf16 pairs need x86-64-v4 in the build and in the processor");
   return sets;
 }
 
-/// Calls `check` with the micro-kernels of each set, in either type and size of tiles.
+/// Calls `check` with the micro-kernels of each set, for both types and both tile sizes.
 template <class Check>
 void check_micro_kernels(const Check& check) {
   for (const eigen::InstructionSet* set : sets_here()) {

@@ -1,4 +1,4 @@
-// Stores of finished sums, on every instruction set: each sum goes to its place, and nothing else is touched.
+// Stores of finished sums on every instruction set: each sum is stored at its place, and nothing else is written.
 
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
 #include "tests/eigen/sets.h"
@@ -7,10 +7,10 @@ using namespace lamina::test;
 
 namespace {
 
-constexpr std::int64_t rows = 3, room = 400;  // rows of an output; elements from row to row
-constexpr int edge = 1000;                    // content of the output before
+constexpr std::int64_t rows = 3, room = 400;  // rows of the output; elements per row
+constexpr int edge = 1000;                    // value of the output's elements before the store
 
-/// The elements between finished sums, and beside them.
+/// The elements between and beside the sums: unchanged, 0, or sums from `left`.
 enum class Between { kept, zeros, left };
 
 struct PutWay {
@@ -33,14 +33,14 @@ eigen::OutputTile<T> finished(const PutWay& way, std::int64_t count) {
                          .count = count,
                          .epilogue = {.add = way.add, .bounds = way.bounded ? &limits<T> : nullptr}};
   if (way.between == Between::zeros) {
-    f.width = count * way.step - (way.step > 1 ? count % 2 : 0);  // with and without zeros after the last sum
+    f.width = count * way.step - (way.step > 1 ? count % 2 : 0);  // sometimes with zeros after the last sum
     f.below = 1;
     f.pitch = room / 2;
   }
   return f;
 }
 
-/// The output by the definition.
+/// The expected output, by the definition.
 template <class T>
 std::vector<T> wanted(const eigen::OutputTile<T>& f) {
   std::vector<T> to(rows * room, T{edge});
@@ -95,7 +95,7 @@ void check_copy(const eigen::MicroKernels<T>& kernels) {
   }
 }
 
-/// Packs panels from rows of a plane that are `run` long: some with one segment, some with many.
+/// Packs panels from rows of `run` elements. Some panels have one segment, some have many.
 template <class T>
 void check_pack(const eigen::MicroKernels<T>& kernels, std::int64_t run) {
   const std::int64_t width = kernels.width(), columns = 3 * width + 1, stride = (rows + 1) * width, pitch = run + 3;
@@ -128,7 +128,7 @@ void check_pack(const eigen::MicroKernels<T>& kernels, std::int64_t run) {
   }
   const auto untouched = [](T value) { return value == T{edge}; };
   REQUIRE(std::all_of(to.begin(), to.begin() + width, untouched));
-  // Packing may write a panel's width less one element after the last row of each panel.
+  // After the last row of each panel, packing may write up to the panel's width minus one element.
   for (std::int64_t panel = 1; panel <= 4; ++panel)
     REQUIRE(untouched(to[static_cast<std::size_t>(width + panel * stride - 1)]));
   REQUIRE(std::all_of(to.begin() + width + 4 * stride, to.end(), untouched));
@@ -149,6 +149,6 @@ void check_puts(const eigen::MicroKernels<T>& kernels) {
 
 }  // namespace
 
-TEST_CASE("finished sums and copies of any number are where they belong, and touch nothing else") {
+TEST_CASE("any number of finished sums and copies are stored at their places, and nothing else is written") {
   check_micro_kernels([](const auto& kernels) { check_puts(kernels); });
 }

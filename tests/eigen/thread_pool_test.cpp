@@ -1,4 +1,4 @@
-// The thread pool: every part runs once, shares are the same every time, errors reach the caller.
+// The thread pool: every part runs once, a range is always split in the same way, errors reach the caller.
 
 #include "lib/backends/eigen/runtime/pool.h"
 #include "lib/core/system/usable_threads.h"
@@ -19,7 +19,7 @@
 
 using lamina::eigen::ThreadPool;
 
-TEST_CASE("every part runs exactly once, each on its own thread") {
+TEST_CASE("every part runs exactly once, on its own thread") {
   const int threads = GENERATE(1, 2, 3, 8);
   ThreadPool pool(threads);
   REQUIRE(pool.threads() == threads);
@@ -44,7 +44,7 @@ TEST_CASE("part 0 runs on the caller's thread") {
   CHECK(first == std::this_thread::get_id());
 }
 
-TEST_CASE("no part of many short rounds is lost, and a round reads what the round before wrote") {
+TEST_CASE("no part of many short rounds is lost, and each round sees the writes of the round before") {
   ThreadPool pool(4);
   std::vector<std::int64_t> value(4);
   for (int round = 0; round < 2000; ++round) {
@@ -78,8 +78,8 @@ cpu_set_t mask_of(pthread_t thread) {
 
 using lamina::eigen::CpuAffinity;
 
-/// The answer of the work. Work that does not end within minutes fails the test and runs on, so it may refer to nothing
-/// of its caller.
+/// The result of the work. If the work does not end within two minutes, the test fails while the work runs on. So the
+/// work may not refer to objects of its caller.
 template <class Work>
 auto answer_soon(const std::string& what, Work work) {
   std::packaged_task task(std::function<decltype(work())()>(std::move(work)));
@@ -90,7 +90,8 @@ auto answer_soon(const std::string& what, Work work) {
   return answer.get();
 }
 
-/// The threads' masks after CpuAffinity::bind() in a caller with `processors`. The threads then release them.
+/// The affinity masks of the threads after CpuAffinity::bind() in a caller with `processors`. The threads then release
+/// the masks.
 std::vector<cpu_set_t> bound_masks(std::size_t threads, std::size_t processors = CpuAffinity::usable()) {
   return answer_soon("CpuAffinity::bind() of " + std::to_string(threads) + " workers", [threads, processors] {
     CpuAffinity affinity;
@@ -114,7 +115,7 @@ std::vector<cpu_set_t> bound_masks(std::size_t threads, std::size_t processors =
 
 }  // namespace
 
-TEST_CASE("workers are bound to separate processors if a pool takes all of them, and surplus workers to none") {
+TEST_CASE("workers are bound to separate processors if a pool uses all processors, and surplus workers are not bound") {
   const cpu_set_t before = mask_of(pthread_self());
   const auto processors = static_cast<std::size_t>(CPU_COUNT(&before));
   cpu_set_t here;
@@ -142,15 +143,15 @@ TEST_CASE("workers are bound to separate processors if a pool takes all of them,
   REQUIRE(sched_setaffinity(0, sizeof before, &before) == 0);
 }
 
-TEST_CASE("whether workers are bound is decided when they start, by the processors of that moment") {
+TEST_CASE("the processors that are usable when workers start decide whether the workers are bound") {
   const cpu_set_t before = mask_of(pthread_self());
   const auto processors = static_cast<std::size_t>(CPU_COUNT(&before));
-  if (processors == 1) return;  // none to be bound to
+  if (processors == 1) return;  // there are no separate processors
   for (const cpu_set_t& mask : bound_masks(1, 3)) CHECK(CPU_EQUAL(&mask, &before));
   for (const cpu_set_t& mask : bound_masks(1, 2)) CHECK(CPU_COUNT(&mask) == 1);
 }
 
-TEST_CASE("workers that have slept start on separate processors, and may leave them") {
+TEST_CASE("workers start on separate processors after a sleep, but may leave these processors") {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   REQUIRE(sched_getaffinity(0, sizeof allowed, &allowed) == 0);
@@ -169,7 +170,7 @@ TEST_CASE("workers that have slept start on separate processors, and may leave t
     if (cpu[0] != cpu[1]) ++apart;
     for (const cpu_set_t& of_part : mask) CHECK(CPU_EQUAL(&of_part, &allowed));
   }
-  if (CPU_COUNT(&allowed) > 1) CHECK(apart > rounds / 2);  // a busy machine may move the caller meanwhile
+  if (CPU_COUNT(&allowed) > 1) CHECK(apart > rounds / 2);  // on a busy machine the caller may move to another processor
 }
 #endif
 
@@ -214,7 +215,7 @@ TEST_CASE("if several parts throw, the exception of the lowest part is rethrown"
   }
 }
 
-TEST_CASE("split covers a range once with contiguous shares that are multiples of the grain") {
+TEST_CASE("split cuts a range into contiguous shares that are multiples of the grain and cover each element once") {
   const int threads = GENERATE(1, 2, 3, 7);
   const std::int64_t count = GENERATE(0, 1, 5, 16, 17, 100, 1003);
   const std::int64_t grain = GENERATE(1, 4, 16);
@@ -238,7 +239,7 @@ TEST_CASE("split covers a range once with contiguous shares that are multiples o
   CHECK(at == count);
 }
 
-TEST_CASE("the same pool splits the same range the same way") {
+TEST_CASE("a pool splits the same range always in the same way") {
   ThreadPool pool(3);
   const auto shares = [&] {
     std::vector<std::int64_t> owner(100, -1);
@@ -251,7 +252,7 @@ TEST_CASE("the same pool splits the same range the same way") {
   for (int round = 0; round < 10; ++round) CHECK(shares() == once);
 }
 
-TEST_CASE("a second caller of a pool is refused, and the first is unaffected") {
+TEST_CASE("a second caller at the same time is refused, and the first caller is unaffected") {
   ThreadPool pool(2);
   std::atomic<int> refused = 0;
   std::vector<int> runs(2);
@@ -272,7 +273,7 @@ TEST_CASE("a second caller of a pool is refused, and the first is unaffected") {
   CHECK(runs == std::vector<int>{2, 2});
 }
 
-TEST_CASE("work that a pool runs cannot use the pool, on one thread or more") {
+TEST_CASE("work inside a pool cannot use the same pool, with one thread or more") {
   for (const int threads : {1, 2}) {
     ThreadPool pool(threads);
     CHECK_THROWS_AS(pool.run([&](int part) {
@@ -285,7 +286,7 @@ TEST_CASE("work that a pool runs cannot use the pool, on one thread or more") {
   }
 }
 
-TEST_CASE("quotas of processor time are whole threads, rounded up, and the smallest around the process counts") {
+TEST_CASE("quotas of processor time are rounded up to whole threads, and the smallest enclosing quota counts") {
   namespace fs = std::filesystem;
   const fs::path groups = fs::temp_directory_path() / ("lamina_groups_" + std::to_string(::getpid()));
   const auto write = [](const fs::path& file, const std::string& text) {
@@ -293,7 +294,7 @@ TEST_CASE("quotas of processor time are whole threads, rounded up, and the small
     std::ofstream(file) << text;
   };
   const auto threads = [&] { return lamina::quota_threads(groups, groups / "own"); };
-  CHECK(threads() == 0);  // nothing can be read
+  CHECK(threads() == 0);  // no quota can be read
   write(groups / "own", "1:name=systemd:/elsewhere\n0::/outer/inner\n");
   CHECK(threads() == 0);
   const fs::path inner = groups / "outer" / "inner" / "cpu.max", outer = groups / "outer" / "cpu.max";
@@ -308,11 +309,11 @@ TEST_CASE("quotas of processor time are whole threads, rounded up, and the small
   write(inner, "800000 100000\n");
   write(outer, "150000 50000\n");
   CHECK(threads() == 3);
-  write(groups / "cpu.max", "200000 100000\n");  // a container's own quota
+  write(groups / "cpu.max", "200000 100000\n");  // the quota of a container
   CHECK(threads() == 2);
   for (const char* nonsense : {"", "max", "-1 100000", "100000 0", "1e30 1 1", "many few"}) {
     write(groups / "cpu.max", nonsense);
-    CHECK(threads() == 3);  // the next smallest
+    CHECK(threads() == 3);  // the next smallest quota
   }
   fs::remove_all(groups);
 }

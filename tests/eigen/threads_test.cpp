@@ -1,5 +1,5 @@
-// The same bits on any number of threads. Convolutions and fully connected ops divide their sums among threads, and
-// have the same bits only on the same number of threads.
+// Ops have the same bits on any number of threads, except convolutions and fully connected ops. These divide their sums
+// among threads, and have the same bits only on the same number of threads.
 
 #include "lamina/nets.h"
 #include "tests/support/cases/plans.h"
@@ -10,7 +10,8 @@ using namespace lamina::test;
 
 namespace {
 
-// Cases large enough that every thread gets a share: elements beyond the grain, more planes and channels than threads.
+// Cases large enough that every thread gets a share: more elements than the grain, more planes and channels than
+// threads.
 constexpr Shape map{3, 7, 29, 31};
 const std::vector<Case> cases = {
     {"", MaxPool{.window = 3, .stride = 2, .pad = 1}, {map}},
@@ -59,7 +60,7 @@ const std::vector<Case> cases = {
     {"", Slice{.first = 2, .count = 4}, {map}},
 };
 
-/// Shares of columns, filters, images and groups; edges of tiles; more threads than shares.
+/// Products that are shared by columns, filters, images or groups; incomplete tiles; more threads than shares.
 const std::vector<Case> products = {
     {"", Conv{.channels = 28, .kernel = 3, .pad = 1}, {{3, 25, 14, 14}}},
     {"", Conv{.channels = 20, .kernel = 3, .pad = 1}, {{1, 12, 29, 31}}, {{Relu{}}}},
@@ -75,7 +76,7 @@ const std::vector<Case> products = {
     {"", FullyConnected{10}, {{17, 600, 1, 1}}, {{Relu{}}}},
 };
 
-/// Everything that a plan of the graph computes in a forward and a backward pass in training.
+/// All results of a forward and a backward pass of a training plan of the graph.
 Outcome everything(Backend& backend, const Graph& graph) {
   Plan plan(graph, backend, {.input_gradient = true});
   return run(plan);

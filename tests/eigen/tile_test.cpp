@@ -1,4 +1,4 @@
-// Register tiles, on every instruction set: they sum any number of terms, and touch nothing else.
+// Register tiles on every instruction set: they sum any number of terms, and write nothing else.
 
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
 #include "tests/eigen/sets.h"
@@ -8,9 +8,9 @@ using namespace lamina::test;
 namespace {
 
 constexpr std::int64_t deepest = 53;
-constexpr int wall = 1000;  // content of c before
+constexpr int wall = 1000;  // value of c's elements before the sums
 
-/// The arguments of a tile.
+/// The arguments of a call of a tile kernel.
 struct Way {
   std::int64_t depth, run;
   int rows, vectors;
@@ -22,7 +22,7 @@ constexpr eigen::Bounds<T> bounds{T{0}, T{20}};
 
 template <class T>
 void check_tile(const eigen::MicroKernels<T>& kernels, const Way& way) {
-  constexpr std::int64_t gap = 3;  // between runs, rows and columns of a, and rows of the panel
+  constexpr std::int64_t gap = 3;  // elements between runs, rows and columns of a, and between rows of the panel
   const std::int64_t runs = (way.depth + way.run - 1) / way.run, run_pitch = way.run + gap;
   const std::int64_t lda = way.columns ? kernels.rows + gap : runs * run_pitch;
   const std::int64_t ldb = kernels.width() + (way.prefetches ? gap : 0), ldc = (kernels.vectors + 1) * kernels.lanes;
@@ -84,6 +84,6 @@ void check_set(const eigen::MicroKernels<T>& kernels) {
 
 }  // namespace
 
-TEST_CASE("a register tile sums any number of terms, in runs of any length, and touches nothing else") {
+TEST_CASE("a register tile sums any number of terms, in runs of any length, and writes nothing else") {
   check_micro_kernels([](const auto& kernels) { check_set(kernels); });
 }

@@ -1,5 +1,5 @@
-// Winograd's algorithms of the backend "eigen" from inside: their matrices, and every instruction set over shapes
-// chosen for the edges of tiles, strips, blocks and vectors.
+// Internals of Winograd's algorithms in the backend "eigen": their matrices, and every instruction set on shapes at the
+// edges of tiles, strips, blocks and vectors.
 
 #include "lamina/lamina.h"
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
@@ -16,8 +16,8 @@ struct Matrices {
   Columns input, output, filter, spread, gradient;
 };
 
-/// Reads the matrices out of the two-dimensional transforms X M X^T. Column 0 of every X begins with 1 (at the point
-/// 0), so that M = e_i e_0^T leaves column i of X in the first column.
+/// Finds the matrices X from the two-dimensional transforms X M X^T. Column 0 of every X begins with 1 (the point 0).
+/// So the transform of M = e_i e_0^T has column i of X as its first column.
 Matrices matrices_of(const eigen::WinogradTransforms<double>& transforms, int lanes) {
   const int tile = transforms.tile, taps = transforms.taps, patch = transforms.patch, weights = taps * taps;
   const auto size = static_cast<std::size_t>(patch * patch * lanes);
@@ -55,14 +55,14 @@ Matrices matrices_of(const eigen::WinogradTransforms<double>& transforms, int la
   return matrices;
 }
 
-/// Channels that fill no vector, filters beyond a panel; planes of whole tiles, of a few pixels more, of one pixel;
-/// rows of more tiles than a strip has; more tiles than a block has, also of a weight gradient in f64.
+/// Edge cases: channels that do not fill a vector, filters beyond a panel; planes of whole tiles, of a few pixels more,
+/// of one pixel; rows with more tiles than a strip; more tiles than a block, also in a weight gradient in f64.
 const std::vector<Case> winograd_cases = {
     {"one pixel", Conv{.channels = 2, .kernel = 3, .pad = 1}, {{3, 3, 1, 1}}},
     {"whole tiles", Conv{.channels = 16, .kernel = 3, .pad = 1}, {{2, 16, 8, 8}}},
     {"a pixel more", Conv{.channels = 17, .kernel = 3, .pad = 1, .bias = false}, {{2, 33, 9, 5}}},
     {"no padding", Conv{.channels = 5, .kernel = 3}, {{2, 4, 11, 10}}},
-    {"pads of their own", Conv{.channels = 3, .kernel = 3, .pad = {2, 0}}, {{1, 2, 5, 7}}},
+    {"different pads", Conv{.channels = 3, .kernel = 3, .pad = {2, 0}}, {{1, 2, 5, 7}}},
     {"pad beyond the kernel", Conv{.channels = 3, .kernel = 3, .pad = 4}, {{1, 2, 3, 2}}},
     {"several panels", Conv{.channels = 130, .kernel = 3, .pad = 1}, {{2, 20, 7, 7}}},
     {"many channels", Conv{.channels = 50, .kernel = 3, .pad = 1}, {{1, 150, 6, 6}}},
@@ -79,7 +79,7 @@ const std::vector<Case> winograd_cases = {
     {"5x5: whole tiles", Conv{.channels = 16, .kernel = 5, .pad = 2}, {{2, 16, 8, 8}}},
     {"5x5: a pixel more", Conv{.channels = 17, .kernel = 5, .pad = 2, .bias = false}, {{2, 33, 9, 5}}},
     {"5x5: no padding", Conv{.channels = 5, .kernel = 5}, {{2, 4, 11, 10}}},
-    {"5x5: pads of their own", Conv{.channels = 3, .kernel = 5, .pad = {4, 1}}, {{1, 2, 5, 7}}},
+    {"5x5: different pads", Conv{.channels = 3, .kernel = 5, .pad = {4, 1}}, {{1, 2, 5, 7}}},
     {"5x5: pad beyond the kernel", Conv{.channels = 3, .kernel = 5, .pad = 6}, {{1, 2, 3, 2}}},
     {"5x5: several panels", Conv{.channels = 130, .kernel = 5, .pad = 2}, {{2, 20, 7, 7}}},
     {"5x5: several strips in a row", Conv{.channels = 3, .kernel = 5, .pad = 2}, {{1, 2, 3, 150}}},
@@ -91,7 +91,7 @@ const std::vector<Case> winograd_cases = {
 
 }  // namespace
 
-TEST_CASE("Winograd's matrices multiply polynomials, and grow as documented") {
+TEST_CASE("Winograd's matrices multiply polynomials, and amplify errors as documented") {
   for (const eigen::InstructionSet* set : sets_here()) {
     const eigen::WinogradKernels<double>& all = set->f64.winograd;
     for (const auto* transforms : {&all.f2x2_3x3, &all.f4x4_3x3, &all.f2x2_5x5}) {
@@ -131,9 +131,8 @@ TEST_CASE("Winograd's algorithms are within their bounds on every instruction se
   }
 }
 
-// In f64, points of 92 tiles and 400 channels exceed a block of inputs, and 400 x 400 sums would be six blocks of
-// outputs.
-TEST_CASE("Winograd's weight gradient of many channels and few tiles is within its bounds") {
+// In f64, 92 tiles of 400 channels exceed a block of inputs, and 400 x 400 sums would be six blocks of outputs.
+TEST_CASE("Winograd's weight gradient with many channels and few tiles is within its bounds") {
   const Case c{"several blocks of inputs", Conv{.channels = 400, .kernel = 3, .pad = 1}, {{1, 400, 1, 368}}};
   const Feed feed = make_feed(c, 1);
   const Result want = reference(c, feed);
@@ -149,7 +148,7 @@ TEST_CASE("Winograd's weight gradient of many channels and few tiles is within i
   }
 }
 
-TEST_CASE("a limit on the error takes algorithms that guarantee it, and Winograd guarantees none") {
+TEST_CASE("with a limit on the error, algorithms with a guarantee are taken, and Winograd has none") {
   Graph graph("four");
   Value x = graph.input({2, 32, 12, 12});
   x = conv(x, "a", {.channels = 32, .kernel = 3, .pad = 1});
@@ -170,12 +169,12 @@ TEST_CASE("a limit on the error takes algorithms that guarantee it, and Winograd
   }
 }
 
-TEST_CASE("networks by Winograd have the logits of f64 to 1e-4 of the largest") {
+TEST_CASE("with Winograd, a network's logits differ from f64 by at most 1e-4 of the largest logit") {
   const auto eigen = make_backend("eigen");
   for (const char* name : {"vgg16", "resnet18", "resnet50", "inception_v1"})
     for (const Mode mode : {Mode::training, Mode::inference}) {
       INFO(name);
-      // Large enough: a batch norm over few values magnifies every rounding.
+      // The network is not too small, because a batch norm over few values amplifies every rounding.
       const Graph graph = nets::build(name, {.batch = 4, .image = 96, .width_divisor = 2});
       Plan exact(graph, *eigen, {.mode = mode, .dtype = DType::f64}), rounded(graph, *eigen, {.mode = mode});
       exact.forward();

@@ -1,4 +1,4 @@
-"""usage: rehearsal_test.py SOURCE LAMINA_BENCH TESTS (those of tests/ops): a rehearsal of run-all, killed at random."""
+"""A rehearsal of run-all that is killed at random. usage: rehearsal_test.py SOURCE LAMINA_BENCH TEST_OPS"""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ import unittest
 
 SOURCE, PROGRAMS = sys.argv[1], dict(zip(("lamina_bench", "gpu_tests"), sys.argv[2:4]))
 KILLS = int(os.environ.get("LAMINA_TEST_KILLS", "3"))
-STEPS = os.environ.get("LAMINA_TEST_STEPS", "smoke|, cudnn|ledger of resnet50, cudnn")  # others take minutes
+STEPS = os.environ.get("LAMINA_TEST_STEPS", "smoke|, cudnn|ledger of resnet50, cudnn")  # other steps take minutes
 
 
 class Rehearsal(unittest.TestCase):
@@ -36,7 +36,7 @@ class Rehearsal(unittest.TestCase):
                 child.kill()
             printed = child.communicate()[0]
             now = {line.rsplit(": passed", 1)[0] for line in printed.splitlines() if ": passed" in line}
-            self.assertEqual(now & passed, set())  # nothing that is done runs again
+            self.assertEqual(now & passed, set())  # no finished step runs again
             passed |= now
         self.assertEqual(child.returncode, 0, printed)
         self.assertLessEqual({"smoke test, cuda", "smoke test, cudnn", "passes, cudnn f32"}, passed)

@@ -1,4 +1,4 @@
-"""run-all on steps that pass, fail, hang and crash; killed and stopped at every place."""
+"""run-all on steps that pass, fail, hang and crash. run-all is killed or stopped at different moments."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def shell(name, script, lane="", seconds=1, needs=()):
 
 
 def run_all(script, planned, *flags):
-    """Runs the script on the steps in a file. The script looks for no Pythons."""
+    """Runs run-all on the steps in a file. It does not search for Pythons."""
     found = [steps.Step(name, lane, seconds, tuple(needs), tuple(command))
              for name, lane, seconds, needs, command in json.loads(pathlib.Path(planned).read_text(encoding="utf-8"))]
     with mock.patch.object(steps, "every", lambda *_: found), mock.patch.object(machine, "PYTHONS", ()), \
@@ -62,7 +62,7 @@ class Runner(unittest.TestCase):
         pathlib.Path(self.root, "bin/lamina_bench").chmod(0o755)
 
     def start(self, planned, *flags):
-        """run-all on these steps, in a process of its own that runs this file."""
+        """Starts run-all on these steps, in a new process that runs this file."""
         pathlib.Path(self.steps).write_text(json.dumps(planned), encoding="utf-8")
         words = ["run-all", self.root + "/run-all", self.steps, "--out", self.out, *flags]
         child = subprocess.Popen([sys.executable, "-B", __file__, *words], stdout=subprocess.PIPE,
@@ -73,7 +73,7 @@ class Runner(unittest.TestCase):
         return child
 
     def run_steps(self, planned, *flags, expected=0):
-        """Runs the steps to the end, and returns what run-all prints."""
+        """Runs the steps to the end, and returns the output of run-all."""
         child = self.start(planned, *flags)
         printed = child.communicate()[0]
         self.assertEqual(child.returncode, expected, printed)
@@ -86,7 +86,7 @@ class Runner(unittest.TestCase):
             time.sleep(0.01)
 
     def kept(self):
-        """{name: text} of the files in the tar."""
+        """{name: text} of the files in results.tar.gz."""
         with tarfile.open(os.path.join(self.out, "results.tar.gz")) as tar:
             return {one.name: tar.extractfile(one).read().decode() for one in tar}
 
@@ -117,7 +117,7 @@ class Runner(unittest.TestCase):
         self.assertEqual(self.states(), {step[0]: state for step, state, _ in ends})
         for step, _, line in ends:
             self.assertTrue(self.records()[step[0]]["line"].startswith(line), self.records()[step[0]])
-        self.assertFalse(os.path.exists(f"/proc/{self.ran()[0]}/exe"))  # gone, or a zombie
+        self.assertFalse(os.path.exists(f"/proc/{self.ran()[0]}/exe"))  # the process has ended, or is a zombie
         self.assertIn("\n2 passed, 5 failed, 2 not available, 1 left out.\n", self.page())
         self.assertIn("- bad: exit status 3: error: reason", self.page())
         self.assertEqual(set(os.listdir(self.out)), {"results.tar.gz", "summary.md"})
@@ -150,7 +150,7 @@ class Runner(unittest.TestCase):
                f"until [ $(wc -l < {self.root}/ran) = 2 ]; do sleep 0.01; done; sleep 0.2; rm -f {self.root}/busy"
         self.run_steps([shell("before", alone), shell("one", both, "a", 60), shell("two", both, "b", 60),
                         shell("after", alone)])
-        self.run_steps([shell("smoke", "sleep 0.5; exit 1", "a", 60),  # which holds the other lane
+        self.run_steps([shell("smoke", "sleep 0.5; exit 1", "a", 60),  # the other lane waits for it
                         shell("suite", "exit 0", "b", 60, ["smoke"])], expected=1)
         self.assertEqual((self.states()["suite"], self.records()["suite"]["line"]), ("left out", "as smoke"))
 
@@ -211,7 +211,7 @@ class Runner(unittest.TestCase):
                                         ("exec sleep 60", "", f"{slow}, {bad}"),
                                         (f"echo '{killed}'; exec sleep 60", "", f"{slow}, {bad}")):
             self.write("bin/gpu_tests", "#!/bin/sh\n" + case.format(together=together, listing=listing))
-            os.chmod(self.root + "/bin/gpu_tests", 0o644)  # some ways of copying lose the permission to execute
+            os.chmod(self.root + "/bin/gpu_tests", 0o644)  # a copy of the folder may lack the permission to execute
             shutil.rmtree(self.out, ignore_errors=True)
             self.run_steps([["some", "", 90, [], command]], expected=bool(line))
             self.assertLess(self.records()["some"]["seconds"], 20)
@@ -225,7 +225,7 @@ class Runner(unittest.TestCase):
         os.remove(self.root + "/ran")
         path = pathlib.Path(self.out, "results.tar.gz")
         whole = path.read_bytes()
-        for content in (whole, whole[:-9], b"", b"{"):  # the first is of a rehearsal
+        for content in (whole, whole[:-9], b"", b"{"):  # the first file is from a rehearsal
             path.write_bytes(content)
             self.assertRegex(self.run_steps(planned, expected=2), r"results\.tar\.gz cannot be continued: .*--out")
         for flags in (["--minutes", "0"], ["--minutes", "nan"], ["--steps", "("], ["--unknown"], ["--out", self.steps],

@@ -1,4 +1,4 @@
-"""What run-all plans: its steps, with the libraries and Pythons that it finds on a machine."""
+"""The steps that run-all plans, with the libraries and Pythons that it finds on a machine."""
 
 import os
 import pathlib
@@ -32,12 +32,12 @@ class Steps(unittest.TestCase):
         for step in found:
             lanes[step.lane] = lanes.get(step.lane, 0) + step.seconds
         alone = lanes.pop("")
-        self.assertLessEqual(15 + alone + max(lanes.values()), 420)  # 15 s are for finding the machine
+        self.assertLessEqual(15 + alone + max(lanes.values()), 420)  # 15 s to examine the machine
         for item in ("tiles", "convolution, cudnn", "plans, cudnn", "training, cuda", "import and numbers", "memcheck",
                      "f32 and TF32", "resnet50 beside PyTorch, bf16", "passes, cudnn bf16 nhwc", "passes, cuda f32",
                      "passes, cudnn f32", "passes, cudnn TF32", "vgg16 beside", "ledger of resnet50, cudnn", "Nsight"):
             self.assertIn(item, "\n".join(step.name for step in found))
-        # Timed steps begin after all other steps, in the order of their value.
+        # Timed steps begin after all other steps, the most valuable ones first.
         timed = [step.name for step in found[1 + max(i for i, step in enumerate(found) if step.lane):]]
         self.assertRegex(str(timed), "resnet50.*resnet50.*passes.*alexnet.*ledger")
 
@@ -62,7 +62,7 @@ class Steps(unittest.TestCase):
             self.assertEqual(named - there, set())
             for folder in ("ops", "plan", "train"):
                 for name in os.listdir(os.path.join(HERE, "..", folder)):
-                    if name.endswith("_test.cpp") and name != "bounds_test.cpp":  # which is of the processor alone
+                    if name.endswith("_test.cpp") and name != "bounds_test.cpp":  # it runs on the processor only
                         self.assertIn(name[:-len(".cpp")], named)
 
 
@@ -83,7 +83,7 @@ class Machines(unittest.TestCase):
         for name in ("torch/__init__.py", "nvidia/cudnn/lib/libcudnn.so.9", "nvidia/cu13/lib/libcublas.so.13"):
             self.file(os.path.join(site, name))
         tool, kit = self.file("cuda/bin/ncu"), os.path.dirname(self.file("cuda/lib64/libcudnn.so.9"))
-        without = self.file("none/bin/python3", f"#!/bin/sh\nexec {sys.executable} -S -I \"$@\"\n")  # PyTorch
+        without = self.file("none/bin/python3", f"#!/bin/sh\nexec {sys.executable} -S -I \"$@\"\n")  # it lacks PyTorch
         tried = ("/no/such/python", "/bin/true", without, self.root + "/*/bin/python3")
         with mock.patch.object(machine, "PYTHONS", tried), \
                 mock.patch.dict(os.environ, {"CUDA_HOME": os.path.join(self.root, "cuda"), "PATH": "/no/such"}):

@@ -1,4 +1,4 @@
-// Cost of every pass of every op, by hand.
+// The cost of every pass of every op, computed by hand.
 
 #include <climits>
 #include <tuple>
@@ -10,7 +10,7 @@ using namespace lamina;
 
 namespace {
 
-/// Compares the cost with flops and with elements that are touched once, in f32.
+/// Compares the cost with `flops`, and with the bytes of `elements` f32 elements.
 void check(const Op& op, const std::vector<Shape>& x, Pass pass, double flops, double elements) {
   CAPTURE(to_string(op), to_string(pass));
   CHECK(cost(op, x, pass).flops == flops);
@@ -29,7 +29,7 @@ void check(const Op& op, const std::vector<Shape>& x, Work forward, Work backwar
 }  // namespace
 
 TEST_CASE("multiply-adds of convolutions and fully connected ops are exact") {
-  // VGG-16's conv1_2 and fc6, AlexNet's grouped conv2, as published.
+  // The published numbers of VGG-16's conv1_2 and fc6, and of AlexNet's grouped conv2.
   CHECK(multiply_adds(Conv{.channels = 64, .kernel = 3, .pad = 1}, {{1, 64, 224, 224}}) == 1'849'688'064);
   CHECK(multiply_adds(FullyConnected{4096}, {{1, 512, 7, 7}}) == 102'760'448);
   CHECK(multiply_adds(Conv{.channels = 256, .kernel = 5, .pad = 2, .groups = 2}, {{1, 96, 27, 27}}) == 223'948'800);
@@ -42,12 +42,12 @@ TEST_CASE("no other op has multiply-adds") {
   CHECK(multiply_adds(Input{{1, 1, 4, 4}}, {}) == 0);
 }
 
-TEST_CASE("more multiply-adds than 64 bits hold are an error") {
+TEST_CASE("more multiply-adds than fit into 64 bits are an error") {
   CHECK_THROWS_AS(multiply_adds(FullyConnected{INT_MAX}, {{INT_MAX, INT_MAX, 1, 1}}), ShapeError);
   CHECK(cost(FullyConnected{INT_MAX}, {{INT_MAX, INT_MAX, 1, 1}}, Pass::forward).flops > 1e28);
 }
 
-TEST_CASE("the three passes of a convolution have equal flops and touch their own tensors") {
+TEST_CASE("a convolution's three passes have equal flops, and the bytes of the tensors of each pass") {
   const Conv op{.channels = 6, .kernel = 3};
   const std::vector<Shape> x{{2, 4, 5, 5}};  // 200 elements; y: 2x6x3x3, 108; w: 216; bias: 6
   const double flops = 2 * 108 * 36;
@@ -58,7 +58,7 @@ TEST_CASE("the three passes of a convolution have equal flops and touch their ow
   check(op, x, Pass::prepare, 0, 0);
 }
 
-TEST_CASE("the three passes of a fully connected op have equal flops and touch their own tensors") {
+TEST_CASE("a fully connected op's three passes have equal flops, and the bytes of the tensors of each pass") {
   const FullyConnected op{.outputs = 5, .bias = false};
   const std::vector<Shape> x{{2, 3, 2, 2}};  // 24 elements; y: 10; w: 60
   check(op, x, Pass::forward, 2 * 10 * 12, 24 + 10 + 60);
@@ -72,7 +72,7 @@ TEST_CASE("groups divide the cost of a convolution") {
   CHECK(cost(Conv{.channels = 4, .kernel = 3, .groups = 2}, x, Pass::backward_data).flops == 2 * 4 * 18);
 }
 
-TEST_CASE("pools cost a window per result") {
+TEST_CASE("a pool's flops are its window size for each result") {
   const std::vector<Shape> x{{1, 2, 4, 4}};  // 32 elements; y: 1x2x2x2, 8
   check(MaxPool{.window = 2, .stride = 2}, x, {4 * 8, 40}, {8, 40});
   check(MaxPool{.window = 2, .stride = 2}, x, Pass::backward_params, 0, 0);
@@ -82,7 +82,7 @@ TEST_CASE("pools cost a window per result") {
   check(Reduce{ReduceBy::sum, true, false, false}, x, Pass::backward_data, 0, 48);
 }
 
-TEST_CASE("a batch norm reads its values once and its statistics as well") {
+TEST_CASE("a batch norm reads its values and its statistics once") {
   const std::vector<Shape> x{{2, 3, 2, 2}};  // 24 elements, 3 channels
   check(BatchNorm{}, x, Pass::forward, 6 * 24, 24 + 24 + 6 + 6);
   check(BatchNorm{}, x, Pass::backward_params, 4 * 24, 24 + 24 + 6);
@@ -90,7 +90,7 @@ TEST_CASE("a batch norm reads its values once and its statistics as well") {
   check(BatchNorm{}, x, Pass::recompute, 6 * 24, 24 + 24 + 6);
 }
 
-TEST_CASE("group and layer norms read their values once, and the scale for their gradient") {
+TEST_CASE("group and layer norms read their values once, and for the data gradient the scale") {
   const std::vector<Shape> x{{2, 3, 2, 2}};  // 24 elements, 3 channels
   for (const Op& op : {Op{GroupNorm{.groups = 3}}, Op{LayerNorm{}}}) {
     check(op, x, Pass::forward, 6 * 24, 24 + 24 + 6);
@@ -101,7 +101,7 @@ TEST_CASE("group and layer norms read their values once, and the scale for their
   check(LayerNorm{.affine = false}, x, Pass::backward_params, 0, 0);
 }
 
-TEST_CASE("elementwise ops and their gradients") {
+TEST_CASE("elementwise ops and their gradients have the documented cost") {
   const std::vector<Shape> x{{1, 10, 1, 1}};
   check(Relu{}, x, {10, 20}, {10, 30});
   check(Softmax{}, x, {50, 20}, {40, 30});
@@ -112,13 +112,13 @@ TEST_CASE("elementwise ops and their gradients") {
   CHECK(cost(Lrn{.size = INT_MAX}, x, Pass::forward).flops == 10 * (2147483647.0 + 5));
 }
 
-TEST_CASE("a loss reads logits and labels twice and writes the gradient of the logits") {
+TEST_CASE("a loss reads logits and labels twice, and writes the gradient of the logits") {
   const Shape logits{6, 5, 1, 1}, labels{6, 1, 1, 1};
   check(SoftmaxCrossEntropy{}, {logits, labels}, {4 * 30, 30 + 6 + 2}, {4 * 30, 30 + 6 + 2 + 30});
   check(SigmoidCrossEntropy{}, {labels, labels}, {8 * 6, 6 + 6 + 2}, {5 * 6, 6 + 6 + 2 + 6});
 }
 
-TEST_CASE("an embedding reads no more rows than it has ids and writes the gradient of all") {
+TEST_CASE("an embedding reads at most one row for each id, and writes the gradient of the whole table") {
   const std::vector<Shape> ids{{2, 1, 3, 1}};  // 6 ids
   check(Embedding{.vocabulary = 100, .features = 4}, ids, Pass::forward, 0, 6 + 24 + 24);
   check(Embedding{.vocabulary = 5, .features = 4}, ids, Pass::forward, 0, 6 + 24 + 20);
@@ -127,7 +127,7 @@ TEST_CASE("an embedding reads no more rows than it has ids and writes the gradie
   check(Embedding{.vocabulary = 100, .features = 4}, ids, Pass::backward_data, 0, 0);
 }
 
-TEST_CASE("a recurrent op multiplies at every step, and chooses rows where it gets ids") {
+TEST_CASE("a recurrent op multiplies at every step, and with ids reads rows instead") {
   const Recurrent op{.hidden = 5};
   const std::vector<Shape> x{{2, 3, 7, 1}};  // 42 elements; y: 70; weights: 20 x 3 and 20 x 5; bias: 20
   const double products = 2 * 7 * 20 * (3 + 5), hidden = 2 * 7 * 5;
@@ -144,7 +144,7 @@ TEST_CASE("a recurrent op multiplies at every step, and chooses rows where it ge
   const Recurrent text{.hidden = 128, .steps = Steps::last, .vocabulary = 57};
   CHECK(multiply_adds(text, {{1, 1, 40, 1}}) == 2'621'440);
   CHECK(multiply_adds(Recurrent{.hidden = 128}, {{1, 57, 40, 1}}) + 128 * 57 ==
-        3'796'096);  // lstm_text with its last layer
+        3'796'096);  // lstm_text and its last layer
   check(text, {{1, 1, 40, 1}}, Pass::backward_data, 0, 0);
   CHECK_THROWS_AS(multiply_adds(Recurrent{.hidden = 1 << 28, .steps = Steps::last}, {{INT_MAX, 1, INT_MAX, 1}}),
                   ShapeError);
@@ -171,7 +171,7 @@ TEST_CASE("pointwise ops read x or y for their gradients") {
   }
 }
 
-TEST_CASE("a transposed convolution multiplies each x by each of its weights, in every pass") {
+TEST_CASE("a transposed convolution multiplies each x by every weight of its channel, in every pass") {
   const ConvTranspose op{.channels = 3, .kernel = 2, .stride = 2};
   const Shape x{1, 4, 5, 5};  // y 1x3x10x10, weights 4x3x2x2
   check(op, {x}, Pass::forward, 2 * 100 * 12, 100 + 48 + 3 + 300);
@@ -180,7 +180,7 @@ TEST_CASE("a transposed convolution multiplies each x by each of its weights, in
   CHECK(multiply_adds(op, {x}) == 1200);
 }
 
-TEST_CASE("a product reads both factors for both gradients, and a plane's factor is summed") {
+TEST_CASE("a multiply reads both factors for both gradients, and sums the gradient of a factor per channel") {
   const Shape x{2, 3, 2, 2};
   check(Binary{BinaryFunction::multiply}, {x, x}, {24, 72}, {48, 48 + 24 + 48});
   check(Binary{BinaryFunction::multiply}, {x, {2, 3, 1, 1}}, {24, 54}, {72, 30 + 24 + 30});
@@ -188,13 +188,13 @@ TEST_CASE("a product reads both factors for both gradients, and a plane's factor
   check(Binary{BinaryFunction::subtract}, {{2, 3, 1, 1}, {2, 1, 2, 2}}, {24, 6 + 8 + 24}, {24 * 3, 24 + 6 + 8});
 }
 
-TEST_CASE("a scale and shift reads its numbers in every pass") {
+TEST_CASE("a scale and shift reads its parameters in every pass") {
   const Shape x{2, 3, 2, 2};
   for (const Pass pass : {Pass::forward, Pass::recompute}) check(ScaleShift{}, {x}, pass, 48, 24 + 24 + 6);
   check(ScaleShift{.by_channel = false}, {x}, Pass::backward_data, 24, 24 + 24 + 2);
 }
 
-TEST_CASE("joins and slices move the bytes that they touch") {
+TEST_CASE("joins and slices count the bytes that they copy") {
   const Shape x{1, 4, 1, 1};
   check(Add{}, {x, x, x}, {8, 16}, {0, 16});
   check(Concat{}, {x, x}, {0, 16}, {0, 16});
@@ -208,13 +208,13 @@ TEST_CASE("joins and slices move the bytes that they touch") {
   check(Input{x}, {}, Pass::forward, 0, 0);
 }
 
-TEST_CASE("bytes follow the element type") {
+TEST_CASE("bytes depend on the element type") {
   const std::vector<Shape> x{{1, 10, 1, 1}};
   CHECK(cost(Relu{}, x, Pass::forward, DType::f64).bytes == 160);
   CHECK(cost(Relu{}, x, Pass::forward, DType::f16).bytes == 40);
-  // Parameters, running statistics, ids, labels and losses keep f32.
+  // In half precision, parameters, running statistics, ids, labels and losses are f32.
   const Conv conv{.channels = 6, .kernel = 3};
-  const std::vector<Shape> image{{2, 4, 5, 5}};  // as above
+  const std::vector<Shape> image{{2, 4, 5, 5}};  // 200 elements, as above
   CHECK(cost(conv, image, Pass::forward, DType::bf16).bytes == 2 * (200 + 108) + 4 * (216 + 6));
   CHECK(cost(conv, image, Pass::backward_params, DType::bf16).bytes == 2 * (200 + 108) + 4 * (216 + 6));
   CHECK(cost(conv, image, Pass::backward_data, DType::bf16).bytes == 2 * (200 + 108) + 4 * 216);

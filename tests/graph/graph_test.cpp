@@ -1,4 +1,4 @@
-// Graphs: order, names, sums and errors.
+// Graphs: order and names of nodes, sums over nodes, and errors.
 
 #include "lamina/graph.h"
 
@@ -8,7 +8,7 @@
 
 using namespace lamina::test;
 
-TEST_CASE("a graph holds its nodes in the order of their making") {
+TEST_CASE("a graph keeps its nodes in the order in which they are made") {
   Graph graph("tiny");
   const Value x = graph.input({2, 3, 8, 8});
   const Value y = conv(x, "conv1", {.channels = 4, .kernel = 3, .pad = 1});
@@ -28,7 +28,7 @@ TEST_CASE("a graph holds its nodes in the order of their making") {
   CHECK(graph.nodes()[4].op == Op{Add{}});
 }
 
-TEST_CASE("parameters and multiply-adds add up over the nodes") {
+TEST_CASE("a graph's parameters and multiply-adds are the sums over its nodes") {
   Graph graph("tiny");
   Value x = graph.input({2, 3, 8, 8});
   x = batch_norm(conv(x, "conv1", {.channels = 4, .kernel = 3, .pad = 1}), "bn1");
@@ -37,7 +37,7 @@ TEST_CASE("parameters and multiply-adds add up over the nodes") {
   CHECK(graph.multiply_adds() == 2 * (4 * 64 * 27 + 10 * 256));
 }
 
-TEST_CASE("sums beyond 64 bits are errors") {
+TEST_CASE("sums over nodes that do not fit into 64 bits are errors") {
   Graph graph("vast");
   Value x = graph.input({1, INT_MAX, 1, 1});
   for (const char* name : {"a", "b", "c"}) x = fully_connected(x, name, {.outputs = INT_MAX});
@@ -45,7 +45,7 @@ TEST_CASE("sums beyond 64 bits are errors") {
   CHECK_THROWS_AS(graph.multiply_adds(), ShapeError);
 }
 
-TEST_CASE("every op has its function") {
+TEST_CASE("every op has a function that adds it to a graph") {
   Graph graph("all");
   Value x = graph.input({1, 4, 8, 8}, "data");
   x = conv(x, "conv", {.channels = 4, .kernel = 3, .pad = 1});
@@ -74,7 +74,7 @@ TEST_CASE("every op has its function") {
         "softmax_cross_entropy ");
 }
 
-TEST_CASE("a graph knows which of its values are read as labels and ids") {
+TEST_CASE("whole_numbers() finds the values that are read as labels and ids") {
   Graph graph("sequences");
   const Value ids = graph.input({2, 2, 7, 1}, "ids");
   const Value part = slice(ids, "part", {.first = 1, .count = 1});
@@ -84,7 +84,7 @@ TEST_CASE("a graph knows which of its values are read as labels and ids") {
   softmax_cross_entropy(add(words, chars), concat({labels}));
   const std::vector<std::int64_t> numbers = whole_numbers(graph);
   const auto of = [&](const char* name) { return numbers[static_cast<std::size_t>(graph.find(name))]; };
-  CHECK(of("ids") == 20);  // the smaller count of two readers
+  CHECK(of("ids") == 20);  // the smaller vocabulary of two readers
   CHECK(of("part") == 20);
   CHECK(of("words") == 0);
   CHECK(of("labels") == 3);
@@ -92,7 +92,7 @@ TEST_CASE("a graph knows which of its values are read as labels and ids") {
   CHECK(of("softmax_cross_entropy") == 0);
 }
 
-TEST_CASE("a name that is taken is numbered where no parameters hang on it") {
+TEST_CASE("a used name of a node without parameters gets a number") {
   Graph graph("names");
   Value x = graph.input({1, 1, 2, 2});
   x = relu(relu(relu(x, "act"), "act"), "act");
@@ -106,7 +106,7 @@ TEST_CASE("a name that is taken is numbered where no parameters hang on it") {
   CHECK(graph.node("act#2").inputs == std::vector<int>{1});
 }
 
-TEST_CASE("a number that is itself taken is passed over") {
+TEST_CASE("a number that makes another used name is skipped") {
   Graph graph("names");
   const Value x = graph.input({1, 1, 2, 2});
   relu(x, "act#2");
@@ -115,7 +115,7 @@ TEST_CASE("a number that is itself taken is passed over") {
   CHECK(graph.find("act#3") == 3);
 }
 
-TEST_CASE("a name that is taken is an error where parameters would hang on it") {
+TEST_CASE("a used name of a node with parameters is an error") {
   Graph graph("names");
   const Value x = conv(graph.input({1, 1, 2, 2}), "conv1", {.channels = 1, .kernel = 1});
   const std::string said = said_by<UsageError>([&] { batch_norm(x, "conv1"); });
@@ -131,7 +131,7 @@ TEST_CASE("an unknown node is an error with near names") {
         "graph \"tiny\" has no node \"conv2\"; did you mean \"conv1\"?");
 }
 
-TEST_CASE("a shape error names graph, node, op and shapes, and leaves the graph as it was") {
+TEST_CASE("a shape error names graph, node, op and shapes, and leaves the graph unchanged") {
   Graph graph("tiny");
   const Value x = graph.input({1, 3, 5, 5});
   CHECK(said_by<ShapeError>([&] { conv(x, "conv1", {.channels = 8, .kernel = 7}); }) ==
@@ -173,7 +173,7 @@ TEST_CASE("values stay valid when their graph moves") {
   CHECK(x.shape() == Shape{1, 1, 2, 2});
 }
 
-TEST_CASE("a clone has the nodes of its graph, and later nodes are its own") {
+TEST_CASE("a clone has the nodes of its graph, and later nodes of one are not in the other") {
   Graph graph("net");
   const Value y = relu(conv(graph.input({1, 2, 3, 3}), "conv", {.channels = 4, .kernel = 1}));
   Graph copy = graph.clone();
@@ -212,7 +212,7 @@ TEST_CASE("shared parameters are one parameter of the graph, named by the first 
   CHECK(start.parameter_count() == 144 + 2 * 4);
 }
 
-TEST_CASE("tensors that cannot be shared are refused by name, and the graph stays as it was") {
+TEST_CASE("tensors that cannot be shared are refused by name, and the graph is unchanged") {
   Graph graph("shared");
   Value x = graph.input({1, 4, 3, 3});
   x = batch_norm(conv(x, "conv", {.channels = 4, .kernel = 1}), "norm1");

@@ -1,4 +1,4 @@
-// The shapes that infer() finds for an op, and its errors for numbers and inputs that do not fit.
+// The shapes that infer() finds for ops, and its errors for wrong parameters and inputs.
 
 #include <climits>
 
@@ -22,7 +22,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-TEST_CASE("a convolution rounds its extent down") {
+TEST_CASE("a convolution rounds the extents of y down") {
   const Inferred alexnet = infer(Conv{.channels = 96, .kernel = 11, .stride = 4}, {{2, 3, 224, 224}});
   CHECK(alexnet.y == Shape{2, 96, 54, 54});
   CHECK(alexnet.params == Shapes{{96, 3, 11, 11}, {1, 96, 1, 1}});
@@ -30,20 +30,20 @@ TEST_CASE("a convolution rounds its extent down") {
   CHECK(y(Conv{.channels = 64, .kernel = 7, .stride = 2, .pad = 3}, {{1, 3, 224, 224}}) == Shape{1, 64, 112, 112});
 }
 
-TEST_CASE("a convolution has two kernels, strides, pads and dilations") {
+TEST_CASE("a convolution has separate kernels, strides, pads and dilations for rows and columns") {
   const Conv op{.channels = 6, .kernel = {1, 3}, .stride = {2, 1}, .pad = {0, 2}, .dilation = {5, 2}, .bias = false};
   const Inferred shapes = infer(op, {{3, 4, 9, 10}});
   CHECK(shapes.y == Shape{3, 6, 5, 10});
   CHECK(shapes.params == Shapes{{6, 4, 1, 3}});
 }
 
-TEST_CASE("a grouped convolution has filters of its group's channels") {
+TEST_CASE("a grouped convolution's filters have the channels of their group") {
   const Inferred shapes = infer(Conv{.channels = 256, .kernel = 5, .pad = 2, .groups = 2}, {{1, 96, 27, 27}});
   CHECK(shapes.y == Shape{1, 256, 27, 27});
   CHECK(shapes.params == Shapes{{256, 48, 5, 5}, {1, 256, 1, 1}});
 }
 
-TEST_CASE("pools round down, or up where asked") {
+TEST_CASE("pools round down, or up if asked") {
   CHECK(y(MaxPool{.window = 3, .stride = 2}, {{1, 96, 54, 54}}) == Shape{1, 96, 26, 26});
   CHECK(y(MaxPool{.window = 3, .stride = 2, .rounding = Rounding::up}, {{1, 96, 54, 54}}) == Shape{1, 96, 27, 27});
   CHECK(y(MaxPool{.window = 3, .stride = 2, .rounding = Rounding::up}, {{1, 96, 55, 55}}) == Shape{1, 96, 27, 27});
@@ -51,9 +51,9 @@ TEST_CASE("pools round down, or up where asked") {
 }
 
 TEST_CASE("rounding up drops a window that would start after the last row of the image") {
-  // Windows start at 0, 3 and 6 of 5 rows: the third holds no row.
+  // Of 5 rows, windows start at 0, 3 and 6: the third holds no row.
   CHECK(y(MaxPool{.window = 1, .stride = 3, .rounding = Rounding::up}, {{1, 1, 5, 5}}) == Shape{1, 1, 2, 2});
-  // Windows start at -1, 1 and 3 of 3 rows: the third starts in the padding after the image.
+  // Of 3 rows, windows start at -1, 1 and 3: the third starts in the padding after the image.
   CHECK(y(AveragePool{.window = 2, .stride = 2, .pad = 1, .rounding = Rounding::up}, {{1, 1, 3, 3}}) ==
         Shape{1, 1, 2, 2});
 }
@@ -64,7 +64,7 @@ TEST_CASE("rounding up lets a window reach beyond an image that is smaller than 
         "max_pool(3x3, stride 2x2, rounded up): a window of 3 rows does not fit into 1; x: 1x1x1x2");
 }
 
-TEST_CASE("a global average leaves one value per channel") {
+TEST_CASE("a global average pool has one value per channel") {
   CHECK(y(GlobalAveragePool{}, {{2, 512, 7, 5}}) == Shape{2, 512, 1, 1});
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("a batch norm has scale, shift and two running statistics per channel"
   CHECK(shapes.state == Shapes{{1, 5, 1, 1}, {1, 5, 1, 1}});
 }
 
-TEST_CASE("a fully connected op has a weight per input element") {
+TEST_CASE("each output of a fully connected op has a weight for every input element") {
   const Inferred shapes = infer(FullyConnected{4096}, {{16, 256, 6, 6}});
   CHECK(shapes.y == Shape{16, 4096, 1, 1});
   CHECK(shapes.params == Shapes{{4096, 256, 6, 6}, {1, 4096, 1, 1}});
@@ -94,7 +94,7 @@ TEST_CASE("elementwise ops keep the shape") {
   CHECK(infer(Dropout{}, {x}).state == Shapes{{1, 1, 1, 1}});
 }
 
-TEST_CASE("a loss is one number with its accuracy, for labels that fit the logits") {
+TEST_CASE("a loss is one number, has an accuracy, and needs labels that fit the logits") {
   const Shape one{1, 2, 1, 1}, logits{8, 10, 3, 2}, labels{8, 1, 3, 2};
   CHECK(y(SoftmaxCrossEntropy{}, {logits, labels}) == one);
   CHECK(y(SigmoidCrossEntropy{}, {labels, labels}) == one);
@@ -121,7 +121,7 @@ TEST_CASE("an embedding has a row of features for each id") {
   CHECK(y(Embedding{.vocabulary = 1 << 24, .features = 1}, {{3, 1, 7, 1}}) == Shape{3, 1, 7, 1});
 }
 
-TEST_CASE("an LSTM has four rows of weights per hidden value, a GRU three, and both give every step or the last") {
+TEST_CASE("an LSTM has four rows of weights per hidden value, a GRU three, and y is every step or the last") {
   const Inferred shapes = infer(Recurrent{.hidden = 5}, {{3, 4, 7, 1}});
   CHECK(shapes.y == Shape{3, 5, 7, 1});
   CHECK(shapes.params == Shapes{{20, 4, 1, 1}, {20, 5, 1, 1}, {1, 20, 1, 1}});
@@ -140,7 +140,7 @@ TEST_CASE("an LSTM has four rows of weights per hidden value, a GRU three, and b
   CHECK_THROWS_AS(y(Recurrent{.hidden = 5, .gates = static_cast<Gates>(77)}, {{3, 4, 7, 1}}), UsageError);
 }
 
-TEST_CASE("labels and ids are whole numbers, other inputs are not") {
+TEST_CASE("labels and ids must be whole numbers, other inputs need not") {
   const Shape logits{8, 10, 3, 2}, labels{8, 1, 3, 2}, ids{8, 1, 7, 1};
   CHECK(whole_numbers(SoftmaxCrossEntropy{}, {logits, labels}, 0) == 0);
   CHECK(whole_numbers(SoftmaxCrossEntropy{}, {logits, labels}, 1) == 10);
@@ -152,7 +152,7 @@ TEST_CASE("labels and ids are whole numbers, other inputs are not") {
   CHECK(whole_numbers(Add{}, {ids, ids}, 1) == 0);
 }
 
-TEST_CASE("a transposed convolution gives the shape that its convolution would have as input") {
+TEST_CASE("a transposed convolution's y has the shape of the x of the convolution that it transposes") {
   const ConvTranspose dcgan{.channels = 3, .kernel = 4, .stride = 2, .pad = 1};
   CHECK(y(dcgan, {{2, 8, 32, 16}}) == Shape{2, 3, 64, 32});
   const ConvTranspose odd{.channels = 6,
@@ -173,7 +173,7 @@ TEST_CASE("a transposed convolution gives the shape that its convolution would h
         "1x1x2x2");
 }
 
-TEST_CASE("joins and slices have the shapes of their definition") {
+TEST_CASE("joins and slices have the shapes of their definitions") {
   CHECK(y(Add{}, {{2, 3, 4, 5}, {2, 3, 4, 5}, {2, 3, 4, 5}}) == Shape{2, 3, 4, 5});
   CHECK(y(Concat{}, {{2, 3, 4, 5}, {2, 1, 4, 5}, {2, 7, 4, 5}}) == Shape{2, 11, 4, 5});
   CHECK(y(Slice{.first = 1, .count = 1000}, {{2, 1008, 1, 1}}) == Shape{2, 1000, 1, 1});
@@ -182,7 +182,7 @@ TEST_CASE("joins and slices have the shapes of their definition") {
   CHECK(y(Slice{.axis = Axis::row, .first = 1, .count = 3, .step = 2}, {{2, 3, 6, 5}}) == Shape{2, 3, 3, 5});
 }
 
-TEST_CASE("products, borders, shuffles, norms and reductions have the shapes of their definition") {
+TEST_CASE("multiply, pad, shuffles, norms and reductions have the shapes of their definitions") {
   const auto bordered = [](int side, PadBy by) {
     return infer(Pad{.before = {side, 0}, .after = 0, .by = by}, {{1, 1, 3, 3}}).y.h;
   };
@@ -232,7 +232,7 @@ TEST_CASE("products, borders, shuffles, norms and reductions have the shapes of 
   CHECK(infer(ScaleShift{.by_channel = false}, {{2, 3, 4, 5}}).state == Shapes{{1, 1, 1, 1}, {1, 1, 1, 1}});
 }
 
-TEST_CASE("an error names the op with its numbers, the reason, and every shape") {
+TEST_CASE("an error has the op with its parameters, the reason, and every shape") {
   CHECK(complaint(Conv{.channels = 64, .kernel = 7, .stride = 2}, {{1, 3, 5, 224}}) ==
         "conv(64, 7x7, stride 2x2): a window of 7 rows does not fit into 5; x: 1x3x5x224");
   CHECK(complaint(Conv{.channels = 64, .kernel = 3, .pad = {1, 0}}, {{1, 3, 5, 2}}) ==
@@ -257,7 +257,7 @@ TEST_CASE("an error names the op with its numbers, the reason, and every shape")
         "image; x: 1x1x9x9");
 }
 
-TEST_CASE("an error names the wrong number of inputs") {
+TEST_CASE("a wrong number of inputs is an error with that number") {
   const Shape x{1, 1, 1, 1};
   CHECK(complaint(Relu{}, {}) == "relu: takes 1 input, not 0");
   CHECK(complaint(Relu{}, {x, x}) == "relu: takes 1 input, not 2; x: 1x1x1x1, 1x1x1x1");
@@ -266,7 +266,7 @@ TEST_CASE("an error names the wrong number of inputs") {
   CHECK(complaint(Input{x}, {x}) == "input(1x1x1x1): takes 0 inputs, not 1; x: 1x1x1x1");
 }
 
-TEST_CASE("numbers out of range are refused by name") {
+TEST_CASE("parameters out of range are refused by name") {
   const Shapes x{{1, 4, 8, 8}};
   CHECK(complaint(Conv{.channels = 0, .kernel = 1}, x) ==
         "conv(0, 1x1): channels is 0, but must be at least 1; x: 1x4x8x8");
@@ -300,7 +300,7 @@ TEST_CASE("numbers out of range are refused by name") {
   CHECK_THROWS_AS(infer(op, x), ShapeError);
 }
 
-TEST_CASE("huge numbers end in an error, never in an overflow") {
+TEST_CASE("huge parameters end in an error, never in an overflow") {
   const Op op = GENERATE(
       as<Op>{}, Conv{.channels = 1, .kernel = huge}, Conv{.channels = 1, .kernel = 1, .pad = huge},
       Conv{.channels = 1, .kernel = huge, .pad = huge}, Conv{.channels = huge, .kernel = 1},
@@ -318,7 +318,7 @@ TEST_CASE("huge numbers end in an error, never in an overflow") {
   CHECK_THROWS_AS(infer(op, {{huge, 4, 8, 8}}), ShapeError);
 }
 
-TEST_CASE("a padded extent beyond 2^31 - 1 is an error even where no window reaches its end") {
+TEST_CASE("a padded extent beyond 2^31 - 1 is an error even if no window reaches its end") {
   CHECK(complaint(Conv{.channels = 1, .kernel = 1, .stride = (1 << 30) + 10, .pad = 1 << 30}, {{1, 1, 8, 8}}) ==
         "conv(1, 1x1, stride 1073741834x1073741834, pad 1073741824x1073741824): with its padding the input has more "
         "than 2^31 - 1 rows; x: 1x1x8x8");
@@ -331,7 +331,7 @@ TEST_CASE("a huge stride leaves one window") {
   CHECK(y(MaxPool{.window = 3, .stride = huge, .rounding = Rounding::up}, {{1, 1, 8, 8}}) == Shape{1, 1, 1, 1});
 }
 
-TEST_CASE("inputs and results are limited to 2^31 - 1 elements per image, and batches are not") {
+TEST_CASE("inputs and results have at most 2^31 - 1 elements per image, and more in a batch") {
   CHECK(y(Input{{huge, huge, 1, 1}}, {}) == Shape{huge, huge, 1, 1});
   CHECK(complaint(Input{{1, 65536, 32768, 1}}, {}) ==
         "input(1x65536x32768x1): the result has more than 2^31 - 1 elements per image: 1x65536x32768x1");

@@ -6,24 +6,24 @@
 
 using namespace lamina;
 
-TEST_CASE("near names come nearest first, three at most") {
+TEST_CASE("at most three near names are suggested, the nearest first") {
   CHECK(near_names("resnet51", {"vgg16", "resnet101", "resnet50", "resnet18", "resnet152"}) ==
         "did you mean \"resnet50\", \"resnet101\" or \"resnet18\"?");
 }
 
-TEST_CASE("one near name stands alone") {
+TEST_CASE("a single near name is suggested alone") {
   CHECK(near_names("alexnt", {"vgg16", "alexnet"}) == "did you mean \"alexnet\"?");
 }
 
-TEST_CASE("case does not count as a difference") {
+TEST_CASE("upper and lower case do not count as a difference") {
   CHECK(near_names("VGG16", {"vgg16", "overfeat"}) == "did you mean \"vgg16\"?");
 }
 
-TEST_CASE("a part of a name is near it") {
+TEST_CASE("a part of a name is near the name") {
   CHECK(near_names("layer1", {"conv1", "layer1.0.conv1", "fc"}) == "did you mean \"layer1.0.conv1\"?");
 }
 
-TEST_CASE("two letters are not near everything") {
+TEST_CASE("a name of two letters is not near every name") {
   CHECK(near_names("xy", {"conv1", "fc"}) == "valid names: \"conv1\", \"fc\"");
 }
 

@@ -1,4 +1,4 @@
-// The text of shapes, types, ops and errors.
+// The texts of shapes, types, ops and errors.
 
 #include "lamina/op.h"
 #include "tests/support/catch.h"
@@ -7,7 +7,7 @@ using namespace lamina;
 
 TEST_CASE("a shape prints its four extents") { CHECK(to_string(Shape{32, 3, 224, 224}) == "32x3x224x224"); }
 
-TEST_CASE("element types know their name and size") {
+TEST_CASE("element types have names and sizes") {
   CHECK(to_string(DType::f64) == "f64");
   CHECK(to_string(DType::f32) == "f32");
   CHECK(to_string(DType::f16) == "f16");
@@ -20,14 +20,14 @@ TEST_CASE("element types know their name and size") {
   CHECK(size_of(DType::u64) == 8);
 }
 
-TEST_CASE("layouts and passes know their names") {
+TEST_CASE("layouts and passes have names") {
   CHECK(to_string(Layout::nchw) == "nchw");
   CHECK(to_string(Layout::nhwc) == "nhwc");
   const char* names[] = {"forward", "backward_params", "backward_data", "prepare", "recompute"};
   for (std::size_t i = 0; i < std::size(names); ++i) CHECK(to_string(static_cast<Pass>(i)) == names[i]);
 }
 
-TEST_CASE("a tensor is dense where its pitch leaves no gap") {
+TEST_CASE("a tensor is dense if its pitch leaves no gap between images") {
   const Shape shape{2, 3, 4, 5};
   CHECK(dense_pitch(shape, Layout::nchw) == 60);
   CHECK(dense_pitch(shape, Layout::nhwc) == 3);
@@ -35,7 +35,7 @@ TEST_CASE("a tensor is dense where its pitch leaves no gap") {
   CHECK_FALSE(Tensor{nullptr, shape, DType::f32, Layout::nchw, 61}.dense());
 }
 
-TEST_CASE("an op prints every number that is not the default") {
+TEST_CASE("an op's text has every parameter that is not the default") {
   const std::vector<std::pair<Op, const char*>> texts = {
       {Input{{1, 3, 8, 8}}, "input(1x3x8x8)"},
       {Conv{.channels = 64, .kernel = 7, .stride = 2, .pad = 3}, "conv(64, 7x7, stride 2x2, pad 3x3)"},
@@ -105,7 +105,7 @@ TEST_CASE("an op prints every number that is not the default") {
   for (const auto& [op, text] : texts) CHECK(to_string(op) == text);
 }
 
-TEST_CASE("parameters and state are named as PyTorch names them") {
+TEST_CASE("parameters and state have PyTorch's names") {
   using Names = std::vector<std::string_view>;
   CHECK(parameter_names(Conv{.channels = 1, .kernel = 1}) == Names{"weight", "bias"});
   CHECK(parameter_names(Conv{.channels = 1, .kernel = 1, .bias = false}) == Names{"weight"});
@@ -126,13 +126,13 @@ TEST_CASE("parameters and state are named as PyTorch names them") {
   CHECK(state_names(Conv{.channels = 1, .kernel = 1}).empty());
 }
 
-TEST_CASE("running statistics have the type of the values, a step is a counter") {
+TEST_CASE("running statistics have the type of the values, and a dropout's step is u64") {
   CHECK(state_dtype(BatchNorm{}, DType::f32) == DType::f32);
   CHECK(state_dtype(BatchNorm{}, DType::f64) == DType::f64);
   CHECK(state_dtype(Dropout{}, DType::f32) == DType::u64);
 }
 
-TEST_CASE("out of memory says how many bytes were wanted and free") {
+TEST_CASE("an OutOfMemory error has the wanted and the free bytes") {
   const OutOfMemory error(1000, 24);
   CHECK(error.wanted_bytes() == 1000);
   CHECK(error.free_bytes() == 24);

@@ -1,11 +1,11 @@
-# Uses lamina as others do.
+# Builds and runs a consumer of lamina.
 # usage: cmake -DKIND=... -DSOURCE=... -DBINARY=... -DSCRATCH=... -DCOMPILER=... -P check.cmake
 #
 #   KIND=install       the static library, installed and moved to another place: find_package and pkg-config
 #   KIND=build_tree    find_package in the build tree
-#   KIND=shared        the shared library, built for this, installed and moved: find_package and pkg-config
+#   KIND=shared        a new build of the shared library, installed and moved: find_package and pkg-config
 #   KIND=subdirectory  add_subdirectory
-#   KIND=core          the component core without any package but Eigen, and README's first program on it
+#   KIND=core          only the component core, with no package but Eigen, and README's first program
 cmake_minimum_required(VERSION 3.25)
 set(consumer ${CMAKE_CURRENT_LIST_DIR}/consumer)
 set(prefix ${SCRATCH}/prefix)
@@ -23,7 +23,7 @@ endfunction()
 
 set(configure ${CMAKE_COMMAND} -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=${COMPILER})
 
-# Configures, builds and runs the consumer. The consumer must not need the packages that lamina uses inside.
+# Configures, builds and runs the consumer. The consumer must not need the packages that lamina uses internally.
 function(build_and_run_consumer)
   run(${configure} -S ${consumer} -B ${SCRATCH}/consumer ${ARGN})
   run(${CMAKE_COMMAND} --build ${SCRATCH}/consumer)
@@ -83,7 +83,7 @@ elseif(KIND STREQUAL "shared")
 elseif(KIND STREQUAL "subdirectory")
   build_and_run_consumer(-DLAMINA_SOURCE=${SOURCE})
   if(EXISTS ${SCRATCH}/consumer/lamina/tests OR EXISTS ${SCRATCH}/consumer/lamina/bench)
-    message(FATAL_ERROR "a consumer gets the developers' targets")
+    message(FATAL_ERROR "the consumer has targets that only lamina's own build may have")
   endif()
 elseif(KIND STREQUAL "core")
   set(hidden -DLAMINA_PROTOZERO_INCLUDE_DIR=OFF)
@@ -100,5 +100,5 @@ elseif(KIND STREQUAL "core")
   file(WRITE ${SCRATCH}/readme.cpp "${CMAKE_MATCH_1}")
   build_and_run_consumer(-DCMAKE_PREFIX_PATH=${prefix} -DCORE_PROGRAM=${SCRATCH}/readme.cpp ${hidden} ${without_inner})
 else()
-  message(FATAL_ERROR "KIND=${KIND} is none of those at the head of this file")
+  message(FATAL_ERROR "KIND=${KIND} is unknown; see the head of this file")
 endif()

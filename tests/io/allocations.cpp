@@ -1,5 +1,5 @@
-// operator new for the whole binary, which records the requests. It is in a separate file, because inlined it would
-// look like a mistake to the compiler.
+// operator new for the whole program, which records the requests. It is in a separate file, because compilers warn if
+// it is inlined.
 
 #include "allocations.h"
 

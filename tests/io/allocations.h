@@ -1,12 +1,12 @@
 #pragma once
-// The heap requests of this binary.
+// The largest request to operator new in this program.
 
 #include <atomic>
 #include <cstddef>
 
 namespace lamina::test {
 
-/// The largest block requested from operator new since this was last set to zero.
+/// The largest block that was requested since this number was last set to 0, in bytes.
 extern std::atomic<std::size_t> largest_allocation_bytes;
 
 }  // namespace lamina::test

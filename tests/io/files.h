@@ -1,5 +1,5 @@
 #pragma once
-// Helpers for tests of files: a temporary folder, whole contents in and out, safetensors files by hand.
+// Helpers for tests of files: a temporary folder, reading and writing whole files, safetensors files by hand.
 
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace lamina::test {
 
-/// A new empty folder, removed with everything in it.
+/// A new empty folder. Its destructor removes it with all contents.
 class Folder {
  public:
   Folder() {
@@ -27,7 +27,7 @@ class Folder {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
-  Folder(const Folder&) = delete;  // one owner of the folder on disk
+  Folder(const Folder&) = delete;  // the folder on disk has one owner
   Folder& operator=(const Folder&) = delete;
 
   std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
@@ -51,8 +51,8 @@ inline void write(const std::filesystem::path& path, std::string_view bytes) {
   if (!out) throw std::runtime_error("cannot write " + path.string());
 }
 
-/// The bytes with one to three random changes, half of them in the first `head` bytes. `words` are put over them and
-/// between them.
+/// The bytes with one to three random changes, half of them in the first `head` bytes. Some changes overwrite bytes
+/// with `words` or insert `words`.
 inline std::string damaged(std::string bytes, std::size_t head, std::span<const std::string> words,
                            std::mt19937& random) {
   const auto below = [&](std::size_t end) { return random() % end; };
@@ -72,7 +72,7 @@ inline std::string damaged(std::string bytes, std::size_t head, std::span<const 
   return bytes;
 }
 
-/// The length of a header: eight bytes, little-endian.
+/// The length of a header as eight bytes, little-endian.
 inline std::string length_bytes(std::uint64_t length) {
   std::string bytes;
   for (int i = 0; i < 8; ++i) bytes += static_cast<char>(length >> (8 * i) & 0xFF);

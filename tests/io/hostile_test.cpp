@@ -1,5 +1,5 @@
-// Invalid safetensors files: each is a FileError that names file and tensor, and none makes the reader allocate
-// more than its size justifies.
+// Invalid safetensors files: each is a FileError that names file and tensor, and no file makes the reader allocate much
+// more than the file's size.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// The header of one tensor "w", by its three fields.
+/// The header of one tensor "w" with these three fields.
 std::string one(const std::string& dtype, const std::string& shape, const std::string& offsets) {
   return R"({"w":{"dtype":)" + dtype + R"(,"shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}";
 }
@@ -136,14 +136,14 @@ std::vector<Hostile> hostile_files() {
 
 }  // namespace
 
-TEST_CASE("a header beyond the file may mean truncation, and a header that is too long is reported as such") {
+TEST_CASE("a header beyond the file's end is called truncated, and a header over 100 MB is called too long") {
   const Folder folder;
   const auto file = folder / "net.safetensors";
   const std::uint64_t longest = 100'000'000;
   write(file, length_bytes(longest + 1));
   CHECK_THROWS_WITH(read_safetensors(file), ContainsSubstring(file.string()) && ContainsSubstring("100000001 bytes") &&
                                                 ContainsSubstring("truncated"));
-  std::filesystem::resize_file(file, longest + 100);  // a hole: it uses no disk space
+  std::filesystem::resize_file(file, longest + 100);  // a sparse file, which uses no disk space
   CHECK_THROWS_WITH(read_safetensors(file), ContainsSubstring("100000001 bytes") && ContainsSubstring("100 MB") &&
                                                 !ContainsSubstring("truncated"));
 }
@@ -158,7 +158,7 @@ TEST_CASE("a hostile file is a FileError that names file and tensor") {
     const std::size_t largest = largest_allocation_bytes;
     CHECK_THAT(message, ContainsSubstring("net.safetensors: ") && ContainsSubstring(hostile.says));
     CHECK(message.size() < 600);
-    CHECK(largest <= 16 * 1024 + 4 * hostile.bytes.size());  // buffer of a stream, and size of the file
+    CHECK(largest <= 16 * 1024 + 4 * hostile.bytes.size());  // the buffer of a stream, and a few times the file
   }
 }
 
@@ -191,7 +191,7 @@ TEST_CASE("a file truncated anywhere, or with an extra byte, is a FileError") {
   CHECK_THROWS_AS(read_safetensors(folder / "long"), FileError);
 }
 
-TEST_CASE("a path that is no readable file is a FileError that says so") {
+TEST_CASE("a path that is no readable file is a FileError with the reason") {
   const Folder folder;
   CHECK_THROWS_WITH(read_safetensors(folder / "nothing"), ContainsSubstring("nothing: no such file"));
   CHECK_THROWS_WITH(read_safetensors(folder.path()), ContainsSubstring("not a regular file"));
@@ -201,7 +201,7 @@ TEST_CASE("a path that is no readable file is a FileError that says so") {
   CHECK_THROWS_WITH(read_safetensors(folder / "pipe"), ContainsSubstring("not a regular file"));
   std::filesystem::create_symlink("loop", folder / "loop");
   CHECK_THROWS_AS(read_safetensors(folder / "loop"), FileError);
-  if (::geteuid() != 0) {  // root may read every file
+  if (::geteuid() != 0) {  // root could read the file
     write(folder / "secret", safetensors("{}", ""));
     REQUIRE(::chmod((folder / "secret").c_str(), 0) == 0);
     CHECK_THROWS_WITH(read_safetensors(folder / "secret"), ContainsSubstring("cannot be opened"));
@@ -218,7 +218,7 @@ TEST_CASE("random damage gives a FileError or tensors that fit their extents") {
   int refused = 0, read = 0;
   for (int round = 0; round < 6000; ++round) {
     std::string damaged = test::damaged(whole, header_end, words, random);
-    if (random() % 2 == 0 && damaged.size() >= 8) {  // a length that fits, so that later damage is reached
+    if (random() % 2 == 0 && damaged.size() >= 8) {  // corrects the length, so that the reader reaches later damage
       const std::size_t brace = damaged.rfind('}');
       if (brace != std::string::npos && brace > 8) damaged.replace(0, 8, length_bytes(brace + 1 - 8));
     }

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// The numbers of the script that made tiny.safetensors.
+/// The numbers in tiny.safetensors, by the formula of the script that made it.
 std::vector<double> numbers(int count) {
   std::vector<double> values;
   for (int i = 0; i < count; ++i) values.push_back((i - 3) / 8.0);
@@ -35,7 +35,7 @@ HostTensor tensor(DType dtype, std::vector<std::int64_t> extents, std::vector<do
   return {.dtype = dtype, .extents = std::move(extents), .values = std::move(values)};
 }
 
-/// The numbers of a file with one tensor of 16-bit elements, which are given as words.
+/// Writes `words` as one tensor of 16-bit elements, and reads the tensor's numbers.
 std::vector<double> read_words(const Folder& folder, const std::string& dtype,
                                const std::vector<std::uint16_t>& words) {
   const std::string data(reinterpret_cast<const char*>(words.data()), 2 * words.size());
@@ -45,7 +45,7 @@ std::vector<double> read_words(const Folder& folder, const std::string& dtype,
   return read_safetensors(folder / "words").at("t").values;
 }
 
-/// The last bytes of a file that holds only these numbers: its data.
+/// Writes a file with only these numbers, and reads its data as 16-bit words.
 std::vector<std::uint16_t> written_words(const Folder& folder, DType dtype, const std::vector<double>& values) {
   write_safetensors(folder / "out", {{"t", tensor(dtype, {static_cast<std::int64_t>(values.size())}, values)}});
   const std::string bytes = contents(folder / "out");
@@ -77,7 +77,7 @@ TEST_CASE("a file written with PyTorch is read with the same numbers") {
   CHECK(file.at("scalar").values == std::vector<double>{2.5});
 }
 
-TEST_CASE("written tensors read back the same") {
+TEST_CASE("written tensors are read back unchanged") {
   const Folder folder;
   const TensorFile file = {
       {"f64", tensor(DType::f64, {2, 3}, {0.1, -1e300, 5e-324, kInfinity, -kInfinity, 0.0})},
@@ -100,13 +100,13 @@ TEST_CASE("written tensors read back the same") {
   CHECK(contents(folder / "file").substr(8, 1) == "{");
 }
 
-TEST_CASE("an empty file of tensors reads back empty") {
+TEST_CASE("a written file without tensors is read back without tensors") {
   const Folder folder;
   write_safetensors(folder / "file", {});
   CHECK(read_safetensors(folder / "file").empty());
 }
 
-TEST_CASE("16-bit numbers decode to the numbers of their definition") {
+TEST_CASE("16-bit numbers are decoded by their definition") {
   const Folder folder;
   CHECK(read_words(folder, "F16", {0x0000, 0x0001, 0x03FF, 0x0400, 0x3C00, 0x3C01, 0x7BFF, 0x7C00, 0xC000}) ==
         std::vector<double>{0, 0x1p-24, 0x3FFp-24, 0x1p-14, 1, 1 + 0x1p-10, 65504, kInfinity, -2});
@@ -136,7 +136,7 @@ TEST_CASE("every 16-bit number survives reading and writing") {
   }
 }
 
-TEST_CASE("numbers are rounded to the nearest, ties to even, once") {
+TEST_CASE("numbers are rounded to the nearest, ties to even, in one rounding") {
   const Folder folder;
   const double ulp = 0x1p-10;
   CHECK(written_words(folder, DType::f16,
@@ -184,7 +184,7 @@ TEST_CASE("invalid tensors are refused by name") {
   CHECK(fs::is_empty(folder.path()));
 }
 
-TEST_CASE("a failed write leaves the old file and nothing else") {
+TEST_CASE("a failed write leaves the old file and no other file") {
   const Folder folder;
   write_safetensors(folder / "file", {{"old", tensor(DType::f32, {1}, {1})}});
   const std::string before = contents(folder / "file");
@@ -228,7 +228,7 @@ TEST_CASE("the file of a killed writer is removed by the next writer, and the fi
   CHECK(contents(folder / "file") == "one");
 }
 
-TEST_CASE("a writer removes files that writers left, and no other file whose name begins alike") {
+TEST_CASE("a writer removes files that killed writers left, but no other file with a similar name") {
   const Folder folder;
   const char* others[] = {"file.new-plan", "file.new-",      "file.new-12",     "file.new-12-",
                           "file.new--3",   "file.new-1-2-3", "file.new-1-2.bak"};
@@ -253,7 +253,7 @@ TEST_CASE("a file that cannot be replaced is named") {
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
 }
 
-TEST_CASE("a link stays a link, and permissions stay") {
+TEST_CASE("a written link stays a link, and permissions are kept") {
   const Folder folder;
   write(folder / "real", "old");
   REQUIRE(::chmod((folder / "real").c_str(), 0600) == 0);
@@ -264,7 +264,7 @@ TEST_CASE("a link stays a link, and permissions stay") {
   CHECK(fs::status(folder / "real").permissions() == (fs::perms::owner_read | fs::perms::owner_write));
 }
 
-TEST_CASE("a failed download in place of a file is named") {
+TEST_CASE("a page or pointer that a failed download left in place of a file is named") {
   const Folder folder;
   const auto says = [&](const char* contents, const char* why) {
     write(folder / "file", contents);

@@ -1,4 +1,4 @@
-// Weights into and out of plans: PyTorch's names and extents, strict loading, Keras' order of flattening.
+// Saving and loading the weights of plans: PyTorch's names and extents, strict loading, Keras' order of flattening.
 
 #include "lamina/safetensors.h"
 
@@ -34,7 +34,7 @@ std::vector<double> output(Plan& plan) {
   return read(plan, plan.output());
 }
 
-/// All weights of a plan, each different from its initial value.
+/// The weights of a plan, each changed from its initial value.
 TensorFile unlike_initial(const Plan& plan) {
   TensorFile file = save_weights(plan);
   for (auto& [name, host] : file)
@@ -69,7 +69,7 @@ TEST_CASE("saved weights have PyTorch's names and extents") {
                                                   {"features.conv1.weight", {4, 1, 3, 3}}});
 }
 
-TEST_CASE("the table of an embedding is a matrix in a file, and so is a weight with one row") {
+TEST_CASE("an embedding's table and a weight with one row are matrices in a file") {
   Graph graph("ids");
   Value x = embedding(graph.input({2, 1, 3, 1}), "table", {.vocabulary = 7, .features = 5});
   fully_connected(x, "fc", {.outputs = 1});
@@ -84,7 +84,7 @@ TEST_CASE("the table of an embedding is a matrix in a file, and so is a weight w
     CHECK(read(from, from.parameter(name)) == read(to, to.parameter(name)));
 }
 
-TEST_CASE("weights go through a file into another plan unchanged") {
+TEST_CASE("weights that are saved to a file and loaded into another plan are unchanged") {
   const DType dtype = GENERATE(DType::f32, DType::f64);
   INFO(to_string(dtype));
   Plan from(tiny_net(), oracle(), {.mode = Mode::inference, .dtype = dtype, .seed = 1});
@@ -104,12 +104,12 @@ TEST_CASE("weights go through a file into another plan unchanged") {
   }
 }
 
-TEST_CASE("a file of halves goes through a plan on f32 and back with the same bytes") {
+TEST_CASE("a half-precision file that is loaded into an f32 plan and saved again has the same bytes") {
   const DType half = GENERATE(DType::bf16, DType::f16);
   INFO(to_string(half));
   Plan plan(tiny_net(), oracle(), {.mode = Mode::inference});
   TensorFile given = save_weights(plan);
-  int number = 0;  // multiples of powers of two that f16 has, with seven bits after the point as bf16
+  int number = 0;  // numbers that f16 and bf16 hold exactly
   for (auto& [name, host] : given) {
     host.dtype = half;
     for (double& value : host.values) {
@@ -129,11 +129,11 @@ TEST_CASE("a file of halves goes through a plan on f32 and back with the same by
   write_safetensors(folder / "back", back);
   CHECK(contents(folder / "back") == contents(folder / "given"));
 
-  back.at("fc1.weight").values[3] = 0x1p128;  // more than the largest number of either type and of f32
+  back.at("fc1.weight").values[3] = 0x1p128;  // above the largest number of f16, bf16 and f32
   CHECK_THROWS_WITH(write_safetensors(folder / "back", back), ContainsSubstring("'fc1.weight'"));
 }
 
-TEST_CASE("loading renews the prepared forms of parameters") {
+TEST_CASE("loading weights prepares parameters again") {
   WrappedBackend wrapped(oracle());
   wrapped.prepare = true;
   Plan plan(tiny_net(), wrapped, {.mode = Mode::inference, .dtype = DType::f64});
@@ -155,7 +155,7 @@ TEST_CASE("PyTorch's batch counters and a dropout's step are not weights") {
   CHECK_THAT(complaint(plan, file), ContainsSubstring("'drop.step' belongs to nothing in the plan of 'tiny'"));
 }
 
-TEST_CASE("a missing, unknown or misshapen tensor is named, and the plan stays as it was") {
+TEST_CASE("a tensor that is missing, unknown or of a wrong shape is named, and the plan is unchanged") {
   Plan plan(tiny_net(), oracle(), {.dtype = DType::f32});
   const TensorFile initial = save_weights(plan);
   const TensorFile good = unlike_initial(plan);
@@ -195,8 +195,9 @@ TEST_CASE("extents of 1 may be left out, and matrices flatten c, h, w") {
   for (const auto& [name, host] : save_weights(plan)) CHECK(host.values == file.at(name).values);
 }
 
-TEST_CASE("Keras' order of flattening becomes ours") {
-  // Two outputs of an image of 2 channels, 1 row and 3 columns. A column is named channel.column.
+TEST_CASE("weights in Keras' order of flattening are reordered to ours") {
+  // Weights of two outputs of an image of 2 channels, 1 row and 3 columns. The number c.w is the weight of channel c,
+  // column w.
   const HostTensor keras{
       .dtype = DType::f32, .extents = {2, 6}, .values = {0.0, 1.0, 0.1, 1.1, 0.2, 1.2, 5.0, 6.0, 5.1, 6.1, 5.2, 6.2}};
   const HostTensor ours = hwc_to_chw(keras, {1, 2, 1, 3});
@@ -209,12 +210,12 @@ TEST_CASE("Keras' order of flattening becomes ours") {
   CHECK_THROWS_AS(hwc_to_chw({.extents = {3, 6}, .values = std::vector<double>(6)}, {1, 6, 1, 1}), UsageError);
 }
 
-TEST_CASE("a layer loaded from Keras' order gives Keras' result") {
+TEST_CASE("a layer with weights from Keras' order gives Keras' result") {
   Graph graph("dense");
   fully_connected(graph.input({1, 3, 2, 2}), "fc", {.outputs = 2, .bias = false});
   Plan plan(graph, oracle(), {.dtype = DType::f64});
   HostTensor keras{.dtype = DType::f64, .extents = {2, 12}, .values = {}};
-  std::vector<double> image(12);  // the channels are last
+  std::vector<double> image(12);  // in Keras' order, channels last
   for (int i = 0; i < 24; ++i) keras.values.push_back(i * i % 17 - 8);
   for (int i = 0; i < 12; ++i) image[static_cast<std::size_t>(i)] = i * 5 % 7 - 3;
   std::vector<double> y(2), x(12);
@@ -226,7 +227,7 @@ TEST_CASE("a layer loaded from Keras' order gives Keras' result") {
   CHECK(output(plan) == y);
 }
 
-TEST_CASE("a shared parameter is saved once, and loaded by any of its names, or by several with equal numbers") {
+TEST_CASE("a shared parameter is saved once, and loaded by any of its names, or by several names if equal") {
   Graph graph("shared");
   Value x = graph.input({2, 3, 4, 4});
   for (const char* name : {"a", "b"})
@@ -253,7 +254,7 @@ TEST_CASE("a shared parameter is saved once, and loaded by any of its names, or 
   CHECK_THROWS_WITH(load_weights(plan, file, "f"), ContainsSubstring("'a.bias' is missing"));
 }
 
-TEST_CASE("a slope and a scale for each channel have one extent in a file, as PyTorch's PReLU has") {
+TEST_CASE("slopes and scales of channels are vectors in a file, as in PyTorch's PReLU") {
   Graph graph("slopes");
   const Value x = prelu(graph.input({1, 3, 2, 2}), "prelu", {.by_channel = true});
   scale_shift(x, "scaled", {.by_channel = true, .learned = true});
@@ -261,7 +262,7 @@ TEST_CASE("a slope and a scale for each channel have one extent in a file, as Py
   for (const char* name : {"prelu.weight", "scaled.scale", "scaled.shift"}) CHECK(file.at(name).extents == Extents{3});
 }
 
-TEST_CASE("a scale whose shift is fixed is loaded from its node's name alone, as a layer scale of PyTorch") {
+TEST_CASE("a scale whose shift is fixed may be named as its node in a file, like PyTorch's layer scale") {
   Graph graph("scaled");
   scale_shift(graph.input({1, 2, 1, 1}), "block.layer_scale", {.learned = true});
   const TensorFile file = {{"block.layer_scale", {.extents = {2, 1, 1}, .values = {3, 4}}}};

@@ -1,5 +1,5 @@
-// A bias and its gradient against plain sums, over slices, packs, pitches and masks. Numbers are whole, so every sum is
-// exact.
+// A bias and its gradient compared with plain sums, for slices, packs, pitches and masks. All numbers are whole, so
+// every sum is exact.
 
 #include "kernels/bias.h"
 
@@ -11,7 +11,7 @@ using namespace lamina::LAMINA_CUDA_SPACE;
 
 namespace {
 
-/// With `masks` the gradient is masked, and a ReLU follows the bias.
+/// If `masks`, a ReLU follows the bias, and the gradient is masked.
 template <class T>
 void check_bias(const Shape& shape, std::int64_t gap, bool masks, bool adds) {
   INFO(to_string(shape) << ", gap " << gap << ", " << sizeof(T) << " bytes" << (masks ? ", masked" : "")
@@ -56,9 +56,9 @@ void check_bias(const Shape& shape, std::int64_t gap, bool masks, bool adds) {
 
 }  // namespace
 
-KERNEL_TEST(
-    "a bias is added, and its gradient is the sum over images and pixels, also of halves and rows of channels") {
-  // Two slices in packs, without and with gaps between images; three slices without packs; fully connected: one pixel.
+KERNEL_TEST("a bias is added, and its gradient is the sum over images and pixels, also in half precision") {
+  // Two slices in packs, without and with gaps between images; three slices without packs; one pixel, as in fully
+  // connected ops.
   const std::pair<Shape, std::int64_t> sizes[] = {{{3, 5, 7, 9}, 0},     {{2, 3, 32, 36}, 0}, {{2, 3, 32, 36}, 16},
                                                   {{5, 2, 23, 29}, 0},   {{300, 4, 1, 1}, 4}, {{700, 33, 1, 1}, 0},
                                                   {{5000, 64, 1, 1}, 8}, {{3, 2056, 1, 1}, 0}};
@@ -72,7 +72,7 @@ KERNEL_TEST(
       }
 }
 
-KERNEL_TEST("the gradient of a bias needs memory where channels or their rows are cut") {
+KERNEL_TEST("the gradient of a bias needs memory if channels, or rows of channels, are cut into slices") {
   CHECK(bias_gradient_of_rows_bytes(4, 511) == 4 * sizeof(double));
   CHECK(bias_gradient_of_rows_bytes(4, 512) == 2 * 4 * sizeof(double));
   CHECK(bias_gradient_of_rows_bytes(1 << 15, 1 << 20) == (1 << 15) * sizeof(double));

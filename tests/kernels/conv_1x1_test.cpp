@@ -1,5 +1,5 @@
-// Convolution by 1x1 kernels, in every tile, in packs and singly, at the edges of blocks. In whole numbers every bit
-// must equal the definition.
+// Convolutions with 1x1 kernels, with every tile, with and without packs, at the edges of blocks. All numbers are
+// whole, so every bit must equal the definition.
 
 #include "kernels/conv/conv_1x1.h"
 
@@ -17,7 +17,7 @@ struct Sizes {
   int groups = 1, stride_h = 1, stride_w = 1, gap = 4;
 };
 
-/// Checks with and without a mask and old contents, in one range and in several.
+/// Checks a convolution with and without a mask and old contents, in one range and in several.
 template <class T>
 void check_1x1(const Sizes& s, ConvTile tile) {
   INFO(s.n << " images of " << s.c << " x " << s.h << " x " << s.w << ", " << s.k << " filters in " << s.groups
@@ -34,7 +34,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 void check_1x1_in_packs() {
   for (const ConvTile tile : tiles) {
     check_1x1<float>({1, 16, 8, 8, 32}, tile);     // smaller than a tile
-    check_1x1<float>({3, 20, 14, 14, 132}, tile);  // images share tiles; a few rows, terms and pixels are left over
+    check_1x1<float>({3, 20, 14, 14, 132}, tile);  // images share tiles; incomplete tiles in all directions
     check_1x1<float>({2, 140, 2, 2, 12}, tile);    // a pack is an image
   }
   check_1x1<float>({1, 4, 56, 56, 4}, ConvTile::automatic);
@@ -43,10 +43,10 @@ void check_1x1_in_packs() {
 
 void check_1x1_singly() {
   for (const ConvTile tile : tiles) {
-    check_1x1<float>({3, 24, 7, 7, 132}, tile);             // weights in packs, pixels singly
-    check_1x1<float>({2, 13, 5, 3, 67}, tile);              // weights and pixels singly
+    check_1x1<float>({3, 24, 7, 7, 132}, tile);             // weights in packs, single pixels
+    check_1x1<float>({2, 13, 5, 3, 67}, tile);              // single weights and pixels
     check_1x1<float>({5, 9, 1, 1, 3}, tile);                // one pixel
-    check_1x1<float>({2, 16, 4, 4, 64, 1, 1, 1, 3}, tile);  // images start at any alignment
+    check_1x1<float>({2, 16, 4, 4, 64, 1, 1, 1, 3}, tile);  // images have different alignments
   }
   check_1x1<double>({3, 7, 7, 7, 65}, ConvTile::automatic);
   check_1x1<double>({2, 6, 3, 3, 8}, ConvTile::automatic);
@@ -54,11 +54,11 @@ void check_1x1_singly() {
 
 }  // namespace lamina::LAMINA_CUDA_SPACE
 
-KERNEL_TEST("gemm 1x1 equals the definition in packs, at the edges of blocks") { check_1x1_in_packs(); }
+KERNEL_TEST("gemm_1x1 equals the definition with packs, at the edges of blocks") { check_1x1_in_packs(); }
 
-KERNEL_TEST("gemm 1x1 equals the definition where planes or tensors have no packs") { check_1x1_singly(); }
+KERNEL_TEST("gemm_1x1 equals the definition if planes or tensors have no packs") { check_1x1_singly(); }
 
-KERNEL_TEST("gemm 1x1 equals the definition with groups and strides") {
+KERNEL_TEST("gemm_1x1 equals the definition with groups and strides") {
   for (const ConvTile tile : tiles) {
     check_1x1<float>({2, 48, 6, 6, 24, 3}, tile);
     check_1x1<float>({2, 16, 9, 8, 72, 1, 2, 2}, tile);
@@ -67,8 +67,8 @@ KERNEL_TEST("gemm 1x1 equals the definition with groups and strides") {
   check_1x1<double>({2, 6, 5, 7, 4, 2, 2, 1}, ConvTile::automatic);
 }
 
-KERNEL_TEST("gemm 1x1 reads nothing but its tensors, wherever they begin") {
-  // Shifted by one element, nothing is aligned.
+KERNEL_TEST("gemm_1x1 reads only its tensors, at any alignment") {
+  // A tensor that is shifted by one element is not aligned.
   const ConvProblem<float> c({1, 1, 1, 1, 1, 0, 0, 1, 1}, 2, 8, 4, 4, 8, false, 4);
   const auto shifted = [](std::vector<float> values) {
     values.insert(values.begin(), 0);
@@ -93,7 +93,7 @@ KERNEL_TEST("gemm 1x1 reads nothing but its tensors, wherever they begin") {
       }
 }
 
-KERNEL_TEST("gemm 1x1's sums are the same in any number of ranges") {
+KERNEL_TEST("gemm_1x1 has the same results with any number of ranges") {
   const ConvProblem<float> c({1, 1, 1, 1, 1, 0, 0, 1, 1}, 3, 40, 6, 6, 20, true, 4);
   for (const int ranges : {1, 2, 5, 16}) {
     INFO(ranges << " ranges");
@@ -104,8 +104,7 @@ KERNEL_TEST("gemm 1x1's sums are the same in any number of ranges") {
 }
 
 #if defined(LAMINA_CUDA_ON_HOST)
-TEST_CASE(
-    "gemm 1x1 is the first choice where its model is the fastest, and refuses what it cannot do with the reason") {
+TEST_CASE("gemm_1x1 is the default if its cost model is the lowest, and refuses other convolutions with the reason") {
   using namespace lamina;
   const auto backend = make_backend("cuda-host");
   const auto spec_of = [&](const Conv& op, const Shape& x) {
@@ -122,7 +121,7 @@ TEST_CASE(
     CHECK(first(strided, 14, pass) == "gemm_1x1");
   }
   CHECK(first(plain, 14, Pass::backward_params) == "gemm_1x1");
-  CHECK(first(plain, 7, Pass::backward_params) == "implicit_gemm");  // single pixels
+  CHECK(first(plain, 7, Pass::backward_params) == "implicit_gemm");  // 7x7 planes have no packs
   CHECK(first(strided, 16, Pass::backward_params) == "implicit_gemm");
   const Spec wide = spec_of(Conv{.channels = 8, .kernel = {1, 3}}, {2, 8, 9, 9});
   CHECK_THROWS_MATCHES(backend->lower(wide, named), Unsupported, Says("1x1 kernels, not 1x3"));

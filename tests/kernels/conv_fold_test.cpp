@@ -1,5 +1,5 @@
-// A batch norm folded into a convolution on cuda-host: its formula by hand, the error bounds of the algorithms, and
-// when a plan folds.
+// A batch norm folded into a convolution on cuda-host: the formula by hand, the error bounds of the algorithms, and the
+// moments at which a plan folds.
 
 #include "kernels/conv/conv_fold.h"
 #include "kernels/host/grid.h"
@@ -13,7 +13,7 @@ using cuda_host::host::kernels_run;
 
 namespace {
 
-/// 1 and then numbers so small that each is lost when added to 1. A sum in order has the largest rounding error.
+/// 1 and then numbers so small that each is lost when it is added to 1, so that a sum in order has the largest error.
 Values lossy(std::int64_t count) {
   Values values(static_cast<std::size_t>(count), std::ldexp(1.0, -24));
   values[0] = 1;
@@ -22,7 +22,8 @@ Values lossy(std::int64_t count) {
 
 double max_error(const Lowered& lowered) { return lowered.steps.front().max_error; }
 
-/// A stem and two bottlenecks, the first with stride 2: eight convolutions, each with a batch norm.
+/// A network of a stem and two bottlenecks, of which the first has stride 2. It has eight convolutions, each with a
+/// batch norm.
 Graph residual() {
   Graph graph("residual");
   const auto conv_bn = [](Value x, const std::string& name, const Conv& op) {
@@ -41,7 +42,7 @@ Graph residual() {
   return graph;
 }
 
-/// The number of launches in `run` of kernels whose names have the prefix.
+/// The number of launches in `run` of kernels whose names begin with `prefix`.
 template <class Run>
 std::uint64_t launches(const std::string& prefix, Run run) {
   const auto count = [&] {
@@ -57,7 +58,7 @@ std::uint64_t launches(const std::string& prefix, Run run) {
 
 }  // namespace
 
-TEST_CASE("a filter and a bias with a batch norm folded in, by hand") {
+TEST_CASE("a batch norm is folded into filter and bias, by hand") {
   // Filter 0: 6 / sqrt(3.75 + 0.25) = 3, filter 1: 2 / sqrt(15.75 + 0.25) = 1/2.
   const std::vector<double> w = {1, -2, 3, 4, 8, 10}, bias = {5, 7};
   const std::vector<double> scale = {6, 2}, shift = {1, -1}, mean = {2, 3}, variance = {3.75, 15.75};
@@ -74,7 +75,7 @@ TEST_CASE("a filter and a bias with a batch norm folded in, by hand") {
   CHECK(bias_alone == std::vector<double>{-5, -2.5});
 }
 
-TEST_CASE("a convolution with a batch norm and an Add keeps its guarantee, which allows for both") {
+TEST_CASE("a convolution with batch norm and Add keeps an error bound that includes both") {
   const double u = std::ldexp(1.0, -24);
   const auto backend = make_backend("cuda-host");
   for (const std::string name : {"implicit_gemm", "im2col_gemm", "direct"})
@@ -82,7 +83,7 @@ TEST_CASE("a convolution with a batch norm and an Add keeps its guarantee, which
                                 std::pair{Conv{.channels = 1, .kernel = 3, .bias = false}, Shape{1, 3, 3, 3}}}) {
       const Case c{"", op, {x}, {{BatchNorm{.epsilon = static_cast<float>(2 * u)}}, {Add{}}}, Mode::inference};
       INFO(to_string(c) << " by " << name);
-      // Every rounding of the sum loses u beside a sum of 1 + 2^-11. Every term is positive.
+      // Every rounding of the sum loses u, and the sum is about 1 + 2^-11. Every term is positive.
       Feed feed;
       feed.x = {lossy(x.count()), {u}};
       feed.w = {Values(static_cast<std::size_t>(x.count()), 1.0), {1 + 2 * u}, {u}};
@@ -100,7 +101,7 @@ TEST_CASE("a convolution with a batch norm and an Add keeps its guarantee, which
     }
 }
 
-TEST_CASE("a convolution's batch norm, Add and ReLU take no launch of inference, and folding is no part of a pass") {
+TEST_CASE("in inference a convolution's batch norm, Add and ReLU need no launch, and passes do not fold") {
   for (const DType dtype : {DType::f32, DType::f64})
     for (const std::string name : {"", "implicit_gemm", "direct"}) {
       INFO(to_string(dtype) << " by " << name);
@@ -109,7 +110,7 @@ TEST_CASE("a convolution's batch norm, Add and ReLU take no launch of inference,
       std::optional<Plan> plan;
       CHECK(launches("conv_fold", [&] { plan.emplace(residual(), *backend, options); }) == 8);
       CHECK(plan->calls().size() == 8);
-      // No sum of so few terms is split into ranges.
+      // Sums of so few terms are not split into ranges, so each convolution is one launch.
       CHECK(launches("", [&] { plan->forward(); }) == 8);
       CHECK(launches("", [&] { plan->forward(); }) == 8);
       CHECK(launches("conv_fold", [&] { plan->parameters_changed(); }) == 8);
@@ -125,7 +126,7 @@ TEST_CASE("a convolution's batch norm, Add and ReLU take no launch of inference,
     }
 }
 
-TEST_CASE("a pass of ResNet-50 in inference is 56 calls as units, 174 as single ops, with no launch for a batch norm") {
+TEST_CASE("ResNet-50 in inference is 56 calls with fused units and 174 without, and launches no batch norm") {
   const Graph graph = nets::build("resnet50", {.batch = 1, .image = 64, .classes = 5, .width_divisor = 16});
   const auto backend = make_backend("cuda-host");
   Plan plan(graph, *backend, {.mode = Mode::inference});
@@ -136,7 +137,7 @@ TEST_CASE("a pass of ResNet-50 in inference is 56 calls as units, 174 as single 
   CHECK(Plan(graph, *backend, {.mode = Mode::inference, .fuse = false}).calls().size() == 174);
 }
 
-TEST_CASE("a batch norm that stands alone makes its factors when parameters change, not in a pass of inference") {
+TEST_CASE("an unfused batch norm computes its factors when parameters change, not in a pass of inference") {
   Graph graph("alone");
   batch_norm(graph.input({2, 3, 4, 5}), "bn");
   const auto backend = make_backend("cuda-host");

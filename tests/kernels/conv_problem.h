@@ -1,6 +1,6 @@
 #pragma once
-// A convolution with its tensors on the device, full of small whole numbers, for tests that call launchers; and checks
-// of the launchers of one algorithm against the definition, in which every bit must be equal.
+// A convolution with tensors of small whole numbers on the device, for tests that call launchers. The checks compare
+// the launchers of one algorithm with the definition. Every bit must be equal.
 
 #include <cstdint>
 #include <vector>
@@ -14,7 +14,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 using test::integers;
 
-/// A convolution with its tensors. Images of x and y have gaps of `gap` elements.
+/// A convolution with its tensors. Between the images of x and of y are gaps of `gap` elements.
 template <class T>
 struct ConvProblem {
   ConvGeometry g;
@@ -54,7 +54,7 @@ struct ConvProblem {
   }
 };
 
-// The checks take a tile and a number of ranges. 0 ranges mean that the algorithm's rule decides.
+// The checks take a tile and a number of ranges. With 0 ranges the algorithm chooses the number.
 
 template <class Launchers, class T>
 void check_forward(const ConvProblem<T>& c, ConvTile tile, bool adds, bool relu, int ranges = 0) {

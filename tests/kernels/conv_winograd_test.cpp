@@ -1,4 +1,4 @@
-// Winograd's F(4x4, 3x3) on the host: its matrices, and its launchers against the oracle at the edges of blocks.
+// Winograd's F(4x4, 3x3) of cuda-host: its matrices, and its launchers compared with the oracle at the edges of blocks.
 
 #include "kernels/winograd/conv_winograd_4x4.h"
 #include "kernels/winograd/winograd_4x4.h"
@@ -12,7 +12,7 @@ using namespace lamina::cuda_host;
 
 namespace {
 
-/// The columns of a matrix that is given as a function on vectors.
+/// The columns of the matrix of a linear function on vectors.
 template <std::size_t from, std::size_t to>
 Columns columns(void (*transform)(const double (&)[from], double (&)[to])) {
   Columns all;
@@ -25,7 +25,7 @@ Columns columns(void (*transform)(const double (&)[from], double (&)[to])) {
   return all;
 }
 
-/// One run of the launchers.
+/// The arguments of one run of the launchers.
 struct Run {
   WinogradFilters filters;
   Values w, x;
@@ -62,7 +62,7 @@ Values run(const Run& r) {
 
 double epsilon_of(std::size_t bytes) { return epsilon(bytes == sizeof(double) ? DType::f64 : DType::f32); }
 
-/// With `masked` a ReLU follows the convolution. The gradient is then masked by y, and added to old contents.
+/// If `masked`, a ReLU follows the convolution, and the gradient is masked by y and added to old contents.
 template <class T>
 void check(const Conv& op, const Shape& x, std::uint64_t key, bool masked = false, std::int64_t gap = 0) {
   Case c{"", op, {x}};
@@ -86,8 +86,8 @@ void check(const Conv& op, const Shape& x, std::uint64_t key, bool masked = fals
   check_close("dx", run<T>(backward), want.dx[0], bounds.dx[0], epsilon_of(sizeof(T)), backward.old);
 }
 
-/// A weight gradient in `ranges` ranges; 0 means the rule's number. With `masked` a ReLU follows the convolution. With
-/// `adds` dw has old contents, else it is full of NaN.
+/// A weight gradient in `ranges` ranges; 0 means the default number. If `masked`, a ReLU follows the convolution. If
+/// `adds`, dw has old contents, else dw is full of NaN.
 struct WeightsRun {
   Conv op;
   Shape x;
@@ -126,7 +126,7 @@ void check_weight_run(const WeightsRun& r, std::uint64_t key) {
 
 }  // namespace
 
-TEST_CASE("Winograd's matrices make correlations, forward and of gradients, and enlarge errors as the bounds say") {
+TEST_CASE("Winograd's matrices compute convolutions and weight gradients, and amplify errors as documented") {
   const Winograd named = *winograd_named("winograd_4x4");
   const Columns input = columns(winograd_input<double>);
   CHECK(checked_growth(columns(winograd_output<double>), columns(winograd_filter<double>), input) ==
@@ -135,7 +135,7 @@ TEST_CASE("Winograd's matrices make correlations, forward and of gradients, and 
         Approx(named.weight_growth).epsilon(1e-12));
 }
 
-TEST_CASE("Winograd agrees with the oracle at the edges of tiles, blocks and steps") {
+TEST_CASE("Winograd's convolutions agree with the oracle at the edges of tiles, blocks and steps") {
   std::uint64_t key = 0;
   for (const int pad : {0, 1, 2, 3})
     for (const Shape& x : {Shape{1, 2, 3, 3}, Shape{2, 1, 4, 9}, Shape{1, 3, 7, 6}, Shape{3, 5, 8, 12}}) {
@@ -143,7 +143,7 @@ TEST_CASE("Winograd agrees with the oracle at the edges of tiles, blocks and ste
       check<double>(op, x, ++key);
       check<float>(op, x, key);
     }
-  // One filter more than a block has, one fewer, and groups; more tiles than a block has, in several images.
+  // One filter more than a block; one or two filters fewer, and groups; more tiles than a block, in several images.
   check<float>(Conv{.channels = 33, .kernel = 3, .pad = 1}, {1, 4, 5, 5}, ++key);
   check<float>(Conv{.channels = 62, .kernel = 3, .pad = 1, .groups = 2}, {1, 6, 5, 8}, ++key);
   check<float>(Conv{.channels = 2, .kernel = 3, .pad = 1}, {5, 33, 13, 11}, ++key);
@@ -151,7 +151,7 @@ TEST_CASE("Winograd agrees with the oracle at the edges of tiles, blocks and ste
   check<double>(Conv{.channels = 15, .kernel = 3, .groups = 5}, {2, 35, 6, 5}, ++key);
 }
 
-TEST_CASE("Winograd masks, adds, cuts off at 0 and steps over gaps") {
+TEST_CASE("Winograd's convolutions mask, add, apply a ReLU and skip gaps between images") {
   for (const std::int64_t gap : {0, 3, 8}) {
     check<float>(Conv{.channels = 6, .kernel = 3, .pad = 1, .groups = 2}, {2, 4, 8, 8}, 11, true, gap);
     check<float>(Conv{.channels = 4, .kernel = 3}, {3, 3, 7, 9}, 12, true, gap);
@@ -167,7 +167,7 @@ TEST_CASE("Winograd's weight gradient agrees with the oracle at the edges of pai
       check_weight_run<double>({op, x}, ++key);
       check_weight_run<float>({op, x}, key);
     }
-  // One filter and channel more than a block has, one fewer, and groups; rows of several pairs.
+  // One filter and channel more than a block; fewer filters and groups; rows of several pairs of tiles.
   check_weight_run<float>({{.channels = 33, .kernel = 3, .pad = 1}, {1, 33, 5, 5}}, ++key);
   check_weight_run<float>({{.channels = 62, .kernel = 3, .pad = 1, .groups = 2}, {1, 66, 5, 8}}, ++key);
   check_weight_run<float>({{.channels = 2, .kernel = 3, .pad = 1}, {2, 31, 13, 41}}, ++key);
@@ -175,7 +175,7 @@ TEST_CASE("Winograd's weight gradient agrees with the oracle at the edges of pai
   check_weight_run<double>({{.channels = 15, .kernel = 3, .groups = 5}, {2, 35, 6, 5}}, ++key);
 }
 
-TEST_CASE("Winograd's weight gradient masks dy, adds and steps over gaps, in any number of ranges") {
+TEST_CASE("Winograd's weight gradient masks dy, adds and skips gaps between images, with any number of ranges") {
   std::uint64_t key = 20;
   for (const std::int64_t gap : {0, 3, 8})
     for (const int ranges : {0, 1, 2, 5, 13, 40}) {  // there are 12, 18 or 4 pairs of tiles
@@ -188,7 +188,7 @@ TEST_CASE("Winograd's weight gradient masks dy, adds and steps over gaps, in any
     }
 }
 
-TEST_CASE("Winograd's weight gradient is split into ranges where its blocks are few, by the shapes alone") {
+TEST_CASE("Winograd's weight gradient is split into ranges if it has few blocks, depending only on shapes") {
   const auto ranges = [](int filters, const Shape& x, int groups = 1) {
     WinogradWeights<float> conv;
     conv.groups = groups;
@@ -197,11 +197,11 @@ TEST_CASE("Winograd's weight gradient is split into ranges where its blocks are 
     conv.pad_h = conv.pad_w = 1;
     return winograd_4x4_weights_ranges(conv).count;
   };
-  CHECK(ranges(64, {16, 64, 56, 56}) == 33);                // 4 blocks, each for all of 132 multiprocessors
+  CHECK(ranges(64, {16, 64, 56, 56}) == 33);                // 4 blocks in 33 ranges use all 132 multiprocessors
   CHECK(ranges(512, {16, 512, 28, 28}) == 1);               // 256 blocks are nearly two rounds
   CHECK(ranges(64, {1, 64, 16, 60}) == 2);                  // 32 pairs of tiles; a range has at least 16
-  CHECK(ranges(64, {1, 64, 16, 56}) == 1);                  // 28
-  CHECK(ranges(64 * 132, {16, 64 * 132, 8, 8}, 132) == 1);  // a group's blocks for every multiprocessor
+  CHECK(ranges(64, {1, 64, 16, 56}) == 1);                  // 28 pairs of tiles
+  CHECK(ranges(64 * 132, {16, 64 * 132, 8, 8}, 132) == 1);  // each group has a block for a multiprocessor
   WinogradWeights<float> conv;
   conv.x = {nullptr, 16, 64, 56, 56, 64 * 56 * 56};
   conv.dy.dy = conv.x;
@@ -209,7 +209,7 @@ TEST_CASE("Winograd's weight gradient is split into ranges where its blocks are 
   CHECK(winograd_4x4_weights_bytes(conv, 1) == 0);
 }
 
-TEST_CASE("Winograd refuses other kernels, strides and dilations, and says which") {
+TEST_CASE("Winograd refuses other kernels, strides and dilations, and the error names them") {
   const auto backend = make_backend("cuda-host");
   const auto refuses = [&](const Conv& op, const Choice& choice, const std::string& reason) {
     const Spec spec = *make_spec(*backend, {"", op, {{1, 2, 9, 9}}}, {.dtype = DType::f32});
@@ -225,7 +225,7 @@ TEST_CASE("Winograd refuses other kernels, strides and dilations, and says which
   refuses({.channels = 2, .kernel = 3, .dilation = {2, 1}}, weights, "dilation 1, not 2x1");
 }
 
-TEST_CASE("Winograd's weight gradient keeps to a limit of workspace, or is passed over") {
+TEST_CASE("Winograd's weight gradient respects a workspace limit, or is not taken") {
   const auto backend = make_backend("cuda-host");
   const Conv op{.channels = 64, .kernel = 3, .pad = 1};
   const Spec spec = *make_spec(*backend, {"", op, {{16, 64, 56, 56}}}, {.dtype = DType::f32});
@@ -242,7 +242,7 @@ TEST_CASE("Winograd's weight gradient keeps to a limit of workspace, or is passe
   CHECK_THROWS_MATCHES(backend->lower(spec, choice), Unsupported, Says("bytes of workspace"));
 }
 
-TEST_CASE("Winograd's weight gradient is picked where it has fewer cycles than a product of every multiplication") {
+TEST_CASE("Winograd's weight gradient is picked if its model has fewer cycles than implicit gemm's model") {
   const auto backend = make_backend("cuda-host");
   const auto picks = [&](const Conv& op, const Shape& x, const Choice& choice = {}, DType dtype = DType::f32) {
     const Spec spec = *make_spec(*backend, {"", op, {x}}, {.dtype = dtype});
@@ -252,8 +252,8 @@ TEST_CASE("Winograd's weight gradient is picked where it has fewer cycles than a
   CHECK(picks(conv_of(64), {16, 64, 224, 224}));
   CHECK(picks(conv_of(512), {16, 512, 28, 28}));
   CHECK(picks(conv_of(512), {16, 512, 7, 7}));
-  CHECK_FALSE(picks(conv_of(64), {16, 3, 224, 224}));  // 3 of a block's 32 channels
-  CHECK_FALSE(picks(conv_of(64), {16, 64, 5, 5}));     // 39 % of tiles of 4 x 4
+  CHECK_FALSE(picks(conv_of(64), {16, 3, 224, 224}));  // only 3 of a block's 32 channels are used
+  CHECK_FALSE(picks(conv_of(64), {16, 64, 5, 5}));     // 5 x 5 pixels fill 39 % of their 4 x 4 tiles
   CHECK_FALSE(picks(conv_of(64), {16, 64, 56, 56}, {.max_error = 1}));
   CHECK_FALSE(picks(conv_of(64), {16, 64, 56, 56}, {}, DType::f64));
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Kernels that test the emulator: correct ones, and ones with a fault that it must report.
+// Kernels for tests of the emulator: correct kernels, and kernels with faults that the emulator must report.
 
 #include <string>
 
@@ -7,8 +7,8 @@
 
 namespace lamina::cuda_host::trial {
 
-/// c = a b, where a is m x k and b is k x n, row-major. `synced`: with the barrier that keeps a tile until all threads
-/// have read it.
+/// c = a b, where a is m x k and b is k x n, row-major. `synced` adds the second barrier: a tile is overwritten only
+/// after all threads have read it.
 template <class T, bool synced>
 __global__ void tiled_product_kernel(int m, int n, int k, const T* a, const T* b, T* c) {
   constexpr int tile = 8;
@@ -27,7 +27,7 @@ __global__ void tiled_product_kernel(int m, int n, int k, const T* a, const T* b
   if (row < m && column < n) c[row * n + column] = sum;
 }
 
-/// Computes one sum per block.
+/// Each block computes one sum.
 __global__ void sum_kernel(int count, const int* x, int* sums) {
   LAMINA_SHARED(int[32], parts);
   const int t = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
@@ -48,7 +48,7 @@ __global__ void axpy_kernel(int count, double a, const double* x, double* y) {
   if (i < count) y[i] += a * x[i];
 }
 
-/// places[i] = i, for the i-th thread of a grid with three axes, of blocks with three axes.
+/// places[i] = i for the i-th thread. Grid and blocks have three axes.
 __global__ void places_kernel(int* places) {
   const unsigned block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
   const unsigned thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
@@ -56,8 +56,8 @@ __global__ void places_kernel(int* places) {
   places[i] += static_cast<int>(i);
 }
 
-/// Reverses each block's elements through dynamic shared memory; `wrong` elements are written beyond its end.
-/// clean[block]: whether the memory began as NaN.
+/// Reverses each block's elements through dynamic shared memory, and writes `wrong` elements beyond its end.
+/// clean[block] is whether the memory was NaN at first.
 __global__ void reverse_kernel(int wrong, float* x, int* clean) {
   LAMINA_DYNAMIC_SHARED(float, held);
   const unsigned t = threadIdx.x, last = blockDim.x - 1, first = blockIdx.x * blockDim.x;
@@ -77,9 +77,9 @@ struct Held {
   };
 };
 
-/// A kernel with a fault: block 0 writes shared memory, and every block, of 32 threads, copies it to y. The other
-/// blocks read what an earlier block left. The memory is in a struct of a template, in one value, and in a function's
-/// array.
+/// A kernel with a fault. Block 0 writes shared memory, and every block of 32 threads copies it to y, so the other
+/// blocks read what an earlier block left. The shared memory is a template's struct, a single value, and an array in a
+/// function.
 template <class T>
 __device__ T found_in_template(bool writes) {
   LAMINA_SHARED(T[32], held);
@@ -103,7 +103,7 @@ __global__ void left_by_former_block_kernel(T* y, int* written) {
   if (t == 0) written[blockIdx.x] = held.written;
 }
 
-/// Counts to `rounds` in shared memory. Each pass through the declaration sees the value of the last pass.
+/// Counts to `rounds` in shared memory. Each call sees the value of the previous call.
 __device__ inline int counted_on(bool first) {
   LAMINA_SHARED(int[32], count);
   count[threadIdx.x] = first ? 1 : count[threadIdx.x] + 1;
@@ -116,19 +116,20 @@ __global__ void counting_kernel(int rounds, int* y) {
   y[blockIdx.x * 32 + threadIdx.x] = reached;
 }
 
-/// x[i] = x[i + 32] in place, except in the last block. With several blocks this is a fault, since a block reads what
-/// its neighbour writes.
+/// x[i] = x[i + 32] in place, except in the last block. With several blocks this is a fault, because a block reads
+/// elements that the next block writes.
 __global__ void shift_in_place_kernel(int* x) {
   const unsigned i = blockIdx.x * 32 + threadIdx.x;
   if (blockIdx.x + 1 < gridDim.x) x[i] = x[i + 32];
 }
 
-/// turn[block] = the number of blocks that ran before it.
+/// turn[block] = the number of blocks that ran before this block.
 __global__ void block_turns_kernel(int* count, int* turn) {
   if (threadIdx.x == 0) turn[(blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x] = atomicAdd(count, 1);
 }
 
-/// votes[0]: the even lanes; [1], [2], [3]: any, all, or; [4]: the sum of the values that half a warp passes around.
+/// votes[0]: the ballot of even lanes; [1], [2], [3]: any, all and syncthreads_or; [4]: the sum of lanes 14 and 15 by a
+/// shuffle.
 __global__ void votes_kernel(unsigned* votes) {
   const unsigned t = threadIdx.x;
   const unsigned even = __ballot_sync(0xffffffffU, t % 2 == 0);
@@ -147,7 +148,7 @@ __global__ void votes_kernel(unsigned* votes) {
 // Kernels with faults follow.
 
 __global__ void early_return_kernel() {
-  const std::string owned(100, 'x');  // it must be freed although the launch fails: the leak sanitizer checks
+  const std::string owned(100, 'x');  // must be freed when the launch fails (leak sanitizer)
   if (threadIdx.x == 3) return;
   __syncthreads();
 }
@@ -167,11 +168,11 @@ __global__ void half_shuffle_kernel() {
   if (threadIdx.x < 16) __shfl_xor_sync(0xffffffffU, 1, 1);
 }
 __global__ void outside_mask_kernel() { __syncwarp(0xfffffffeU); }
-/// Lane 0 reads lane 16, which does not take part.
+/// Lane 0 reads lane 16, which is not in the mask.
 __global__ void beyond_mask_kernel() {
   if (threadIdx.x < 16) __shfl_sync(0x0000ffffU, 1, 16);
 }
-/// A block has fewer than 32 threads.
+/// For blocks of fewer than 32 threads.
 __global__ void short_block_kernel() { __syncwarp(); }
 __global__ void odd_width_kernel() { __shfl_down_sync(0xffffffffU, 1, 1, 24); }
 __global__ void two_widths_kernel() { __shfl_down_sync(0xffffffffU, 1, 1, threadIdx.x == 5 ? 8 : 16); }

@@ -1,4 +1,4 @@
-// Runs one kernel that accesses memory out of bounds: under sanitizers this process must fail, naming the kernel.
+// Runs one kernel that accesses memory out of bounds. With sanitizers this process must fail and name the kernel.
 // usage: kernel_fault global|shared
 
 #include <cstring>
@@ -10,7 +10,7 @@ using namespace lamina::cuda_host;
 using namespace lamina::cuda_host::trial;
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 0;  // the test expects a failure
+  if (argc != 2) return 0;  // wrong use: the test expects a failure, so it notices this
   std::vector<int> x(8), y(4);
   if (std::strcmp(argv[1], "global") == 0)
     launch(LAMINA_KERNEL(beyond_global_kernel), 1, 4, 0, nullptr, 8, x.data(), y.data());

@@ -1,5 +1,5 @@
 #pragma once
-// A tensor in the device's memory as a launcher requires it.
+// A tensor in device memory, for tests of launchers.
 
 #include <algorithm>
 #include <cmath>
@@ -25,8 +25,8 @@ double number_of(T stored) {
   if constexpr (is_stored_half<T>) return lamina::widen(std::is_same_v<T, F16> ? DType::f16 : DType::bf16, stored.bits);
 }
 
-/// Aligned to 16 bytes, with `gap` elements of NaN after every image and some at the end. Without values the elements
-/// are NaN, too.
+/// A tensor that is aligned to 16 bytes, with `gap` elements of NaN after every image and more NaN at the end. Without
+/// values all elements are NaN.
 template <class T>
 class Gapped {
  public:
@@ -41,7 +41,7 @@ class Gapped {
     for (std::int64_t i = 0; i < shape_.count(); ++i) result.push_back(number_of(now[at(i)]));
     return result;
   }
-  /// Whether everything outside the elements is unchanged.
+  /// Whether all memory outside the elements is unchanged.
   bool gaps_are_whole() const {
     return std::ranges::count_if(memory_.now(), [](T at) { return !std::isnan(number_of(at)); }) == shape_.count();
   }

@@ -1,5 +1,5 @@
-// The emulator that runs CUDA kernels on the host. Correct kernels are exact in every order of blocks and threads.
-// Misuse is an error that names the kernel, the block and the thread.
+// The emulator that runs CUDA kernels on the host. Correct kernels have exact results in every order of blocks and
+// threads. Misuse is an error that names the kernel, the block and the thread.
 
 #include <thread>
 
@@ -12,7 +12,7 @@ using namespace lamina::cuda_host::trial;
 
 namespace {
 
-/// Calls body in each order of blocks and threads, and restores the ascending order.
+/// Calls `body` in each order of blocks and threads, then restores the ascending order.
 template <class Body>
 void in_every_order(Body body) {
   for (const host::Order order : {host::Order::ascending, host::Order::descending, host::Order::shuffled}) {
@@ -68,14 +68,14 @@ TEST_CASE("sums through warps and blocks are exact in every order of threads") {
   });
 }
 
-TEST_CASE("threads without barriers each run once") {
+TEST_CASE("each thread of a kernel without barriers runs once") {
   std::vector<double> x(1001), y(1001, 1);
   std::iota(x.begin(), x.end(), 0.0);
   launch(LAMINA_KERNEL(axpy_kernel), 8, 128, 0, nullptr, 1001, 2.0, x.data(), y.data());
   for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == 1 + 2 * static_cast<double>(i));
 }
 
-TEST_CASE("grids and blocks of three axes run every thread once") {
+TEST_CASE("in grids and blocks with three axes every thread runs once") {
   std::vector<int> places(2 * 3 * 4 * 5 * 3 * 2), want(places.size());
   std::iota(want.begin(), want.end(), 0);
   launch(LAMINA_KERNEL(places_kernel), dim3(2, 3, 4), dim3(5, 3, 2), 0, nullptr, places.data());
@@ -94,7 +94,7 @@ TEST_CASE("dynamic shared memory begins as NaN in every block") {
   }
 }
 
-TEST_CASE("static shared memory begins as NaN in every block, whatever a former one left there") {
+TEST_CASE("static shared memory begins as NaN in every block, even if an earlier block wrote it") {
   const auto check = [](auto zero) {
     using T = decltype(zero);
     in_every_order([&] {
@@ -107,7 +107,7 @@ TEST_CASE("static shared memory begins as NaN in every block, whatever a former 
   };
   check(0.0F);
   check(0.0);
-  check(0.0F);  // also in the next launch
+  check(0.0F);  // the memory is NaN again in the next launch
 }
 
 TEST_CASE("static shared memory keeps its contents within a block") {
@@ -118,7 +118,7 @@ TEST_CASE("static shared memory keeps its contents within a block") {
   });
 }
 
-TEST_CASE("a kernel whose blocks read what others write differs between the orders of blocks") {
+TEST_CASE("a kernel whose blocks read what other blocks write differs between orders of blocks") {
   std::vector<std::vector<int>> results;
   in_every_order([&] {
     std::vector<int> x(7 * 32);
@@ -131,7 +131,7 @@ TEST_CASE("a kernel whose blocks read what others write differs between the orde
   CHECK(results[2] != results[1]);
 }
 
-TEST_CASE("blocks run each once, ascending, descending or shuffled by a seed") {
+TEST_CASE("each block runs once, in ascending, descending or shuffled order") {
   const auto turns = [](host::Order order, std::uint64_t seed = 0) {
     std::vector<int> turn(2 * 3 * 4, -1);
     int count = 0;
@@ -152,7 +152,7 @@ TEST_CASE("blocks run each once, ascending, descending or shuffled by a seed") {
   CHECK(shuffled == want);
 }
 
-TEST_CASE("votes and shuffles within half a warp are right in every order of threads") {
+TEST_CASE("votes and shuffles within half a warp are correct in every order of threads") {
   in_every_order([] {
     std::vector<unsigned> votes(5);
     launch(LAMINA_KERNEL(votes_kernel), 1, 32, 0, nullptr, votes.data());
@@ -160,7 +160,7 @@ TEST_CASE("votes and shuffles within half a warp are right in every order of thr
   });
 }
 
-TEST_CASE("misuse of barriers, masks and widths is named with its kernel") {
+TEST_CASE("misuse of barriers, masks and widths is an error that names the kernel") {
   struct Misuse {
     void (*kernel)();
     const char* name;
@@ -190,7 +190,7 @@ TEST_CASE("misuse of barriers, masks and widths is named with its kernel") {
     });
 }
 
-TEST_CASE("an exception of a kernel ends its launch, and the next launch runs") {
+TEST_CASE("an exception in a kernel ends its launch, and the next launch runs") {
   in_every_order([] {
     CHECK_THROWS_MATCHES(launch(LAMINA_KERNEL(throwing_kernel), 1, 32, 0, nullptr), LaunchError,
                          Says("throwing_kernel", "thread (2, 0, 0)", "exception"));
@@ -198,7 +198,7 @@ TEST_CASE("an exception of a kernel ends its launch, and the next launch runs") 
   });
 }
 
-TEST_CASE("launches that no GPU takes are refused with their shape") {
+TEST_CASE("launches that no GPU supports are refused with their shape") {
   const auto refused = [](dim3 grid, dim3 block, std::size_t bytes, const auto&... says) {
     int place = 0;
     CHECK_THROWS_MATCHES(launch(LAMINA_KERNEL(places_kernel), grid, block, bytes, nullptr, &place), LaunchError,
@@ -211,7 +211,7 @@ TEST_CASE("launches that no GPU takes are refused with their shape") {
   refused(1, 1, 227 * 1024 + 1, "232449 bytes");
 }
 
-TEST_CASE("host threads take turns at launching") {
+TEST_CASE("launches of several host threads run one after another") {
   std::vector<double> results[2];
   std::thread other([&] { results[0] = product<true>(30, 30, 30); });
   results[1] = product<true>(30, 30, 30);
@@ -219,14 +219,14 @@ TEST_CASE("host threads take turns at launching") {
   CHECK(results[0] == results[1]);
 }
 
-TEST_CASE("kernels that ran are known by their names") {
+TEST_CASE("the emulator knows the names of the kernels that ran") {
   product<true>(2, 2, 2);
   CHECK(host::kernels_run().count("tiled_product_kernel") == 1);
   CHECK(host::kernels_run().count("beyond_global_kernel") == 0);
 }
 
 #if !defined(LAMINA_SANITIZED)  // the address sanitizer would end the process
-TEST_CASE("a write beyond dynamic shared memory is named") {
+TEST_CASE("a write beyond dynamic shared memory is an error") {
   std::vector<float> x(32);
   int clean = 0;
   CHECK_THROWS_MATCHES(launch(LAMINA_KERNEL(reverse_kernel), 1, 32, 32 * sizeof(float), nullptr, 1, x.data(), &clean),

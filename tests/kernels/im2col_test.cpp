@@ -1,5 +1,5 @@
-// Columns of a convolution on the host: the kernels against their definition, and the algorithm under limits of
-// workspace that split the batch into chunks. In whole numbers every bit must be equal.
+// im2col on the host: the kernels compared with their definition, and im2col_gemm under workspace limits that split the
+// batch into chunks. All numbers are whole, so every bit must be equal.
 
 #include "kernels/gemm/im2col.h"
 #include "tests/kernels/gapped.h"
@@ -11,9 +11,9 @@ using namespace lamina::cuda_host;
 
 namespace {
 
-constexpr int gap = 5;  ///< elements between images, which belong to no tensor
+constexpr int gap = 5;  ///< elements between images
 
-/// Calls body(element of the columns, element of x), both dense, for every copy that im2col must make.
+/// Calls body(index in columns, index in x) for every element that im2col must copy. Both tensors are dense.
 template <class Body>
 void for_each_copy(const ConvGeometry& g, const Shape& x, const Shape& columns, Body body) {
   std::size_t to = 0;
@@ -69,7 +69,7 @@ std::size_t workspace_of(const Lowered& lowered, Pass pass) {
   return 0;
 }
 
-/// Runs one convolution under a limit: the bits are unchanged, and the limit is kept.
+/// Runs one convolution under several workspace limits. The bits must not change, and each limit must be respected.
 void check_limits(const Case& c, DType dtype, bool adds) {
   INFO(to_string(c) << ", " << to_string(dtype) << (adds ? ", adds" : ""));
   const auto backend = make_backend("cuda-host");
@@ -77,7 +77,7 @@ void check_limits(const Case& c, DType dtype, bool adds) {
   Case one_image = c;
   one_image.x[0].n = 1;
   const Lowered least = backend->lower(*make_spec(*backend, one_image, {.dtype = dtype}), by_columns);
-  // Whole numbers would hit the kink of a ReLU.
+  // Whole numbers would be at the kink of a ReLU.
   const bool whole = c.tail.empty();
   const Feed feed = make_feed(c, 7, whole ? Fill::integers : Fill::normal);
   const Result want = reference(c, feed);
@@ -85,7 +85,7 @@ void check_limits(const Case& c, DType dtype, bool adds) {
   std::size_t one = 0;
   for (const Lowered::Step& step : least.steps) one = std::max(one, step.kernel->workspace_bytes());
   const Result first = run_unit(*backend, spec, by_columns, feed);
-  // Limits for one image at a time; for two, with a remainder of one; and for all images.
+  // Limits for one image at a time, for two images with a remainder of one, and for all images.
   for (const std::size_t limit : {one, 2 * one, std::size_t{1} << 30}) {
     INFO("at most " << limit << " bytes of workspace");
     Choice choice = by_columns;
@@ -106,18 +106,18 @@ void check_limits(const Case& c, DType dtype, bool adds) {
 
 }  // namespace
 
-TEST_CASE("columns are copies of the image, and their sum gathers every copy") {
+TEST_CASE("im2col copies elements of the image, and the gradient sums all copies of an element") {
   for (const int stride : {1, 2, 3})
     for (const int dilation : {1, 2}) {
       check_kernels<float>({1, 3, 2, stride, 1, 2, 1, dilation, 1}, {2, 3, 8, 7});
       check_kernels<double>({1, 2, 3, 1, stride, 0, 3, 1, dilation}, {3, 2, 7, 9});
     }
   check_kernels<float>({1, 1, 1, 3, 2, 0, 0, 1, 1}, {2, 2, 8, 9});    // pixels that no window reaches
-  check_kernels<float>({1, 5, 5, 1, 1, 4, 4, 1, 1}, {1, 1, 3, 2});    // windows that see padding only
+  check_kernels<float>({1, 5, 5, 1, 1, 4, 4, 1, 1}, {1, 1, 3, 2});    // windows that read only padding
   check_kernels<float>({2, 3, 3, 1, 1, 1, 1, 1, 1}, {2, 4, 17, 18});  // more elements than a block has threads
 }
 
-TEST_CASE("im2col_gemm takes as many images at once as the workspace holds, with the same bits") {
+TEST_CASE("im2col_gemm runs as many images at once as the workspace holds, and the bits are the same") {
   for (const bool adds : {false, true}) {
     const Conv op{.channels = 6, .kernel = {3, 2}, .stride = {2, 1}, .pad = 1, .groups = 2};
     check_limits({"", op, {{5, 4, 7, 6}}, {{Relu{}}}}, DType::f32, adds);
@@ -125,11 +125,11 @@ TEST_CASE("im2col_gemm takes as many images at once as the workspace holds, with
   }
 }
 
-TEST_CASE("im2col_gemm refuses a workspace that holds no image, and says what it needs") {
+TEST_CASE("im2col_gemm refuses a workspace that is too small for one image, and says how much it needs") {
   const auto backend = make_backend("cuda-host");
   const Case c{"", Conv{.channels = 2, .kernel = 3}, {{2, 3, 8, 8}}};
   const Spec spec = *make_spec(*backend, c, {.dtype = DType::f32});
-  // 27 rows of 36 pixels of 4 bytes, rounded up to 256.
+  // 27 rows of 36 pixels of 4 bytes are 3888 bytes, rounded up to a multiple of 256.
   Choice choice{.algorithm = {"im2col_gemm", "", ""}, .workspace_limit = 4095};
   CHECK_THROWS_MATCHES(backend->lower(spec, choice), Unsupported,
                        Says("im2col_gemm needs 4096 bytes of workspace, the limit is 4095"));
@@ -137,7 +137,7 @@ TEST_CASE("im2col_gemm refuses a workspace that holds no image, and says what it
   CHECK(workspace_of(backend->lower(spec, choice), Pass::forward) == 4096);
 }
 
-TEST_CASE("im2col_gemm makes no columns for a 1x1 kernel with stride 1") {
+TEST_CASE("im2col_gemm needs no columns for a 1x1 kernel with stride 1") {
   const auto backend = make_backend("cuda-host");
   const Conv plain{.channels = 4, .kernel = 1, .groups = 2};
   const Case c{"", plain, {{3, 6, 5, 7}}};

@@ -1,5 +1,5 @@
-// Whole networks, narrow and small, on cuda-host or on the backend that LAMINA_TEST_BACKEND names. In f64, forward and
-// backward are compared with eigen. In f32, ops are compared one by one, each with its inputs from the f64 run.
+// Whole networks, narrow and small, on cuda-host or on the backend in LAMINA_TEST_BACKEND. In f64, forward and backward
+// are compared with eigen. In f32 each op is compared alone, with inputs from the f64 run.
 
 #include "lamina/lamina.h"
 #include "tests/support/cases/plans.h"
@@ -10,9 +10,9 @@ using namespace lamina::test;
 
 namespace {
 
-constexpr double bound = 1e-9;  // relative to the tensor's largest value
-// A share of the largest gradient or statistic. A gradient that is exactly 0 contains only rounding errors, for example
-// that of a shift before a batch norm over the same values.
+constexpr double bound = 1e-9;  // relative to the tensor's largest number
+// Tolerance, as a share of the largest gradient or statistic. A gradient that is mathematically 0 has only rounding
+// errors, for example the gradient of a shift before a batch norm.
 constexpr double noise = 64 * 0x1p-52;
 
 std::shared_ptr<Backend> kernels_backend() { return make_or_skip(tested_backend("cuda-host")); }
@@ -23,15 +23,16 @@ void check_equal(const std::string& what, const Values& got, const Values& want,
   CHECK(gap <= bound * largest_of(want) + noise * scale);
 }
 
-/// Narrow, at its smallest image. In networks without a ReLU behind each batch norm, maps of one pixel would end all
-/// gradients: the batch norm of two numbers is constant. They have 2x2 pixels at the end.
+/// The network, narrow and with its smallest image. Some networks have no ReLU after each batch norm. With maps of one
+/// pixel all their gradients would be 0, because the batch norm of two numbers is constant. So their last maps have 2x2
+/// pixels.
 Graph small(const nets::Info& info) {
   const bool linear = info.name == "mobilenet_v2" || info.name == "efficientnet_b0" || info.name == "darknet53";
   const int image = linear ? 33 : info.smallest_image;
   return nets::build(info.name, {.batch = 2, .image = image, .classes = 5, .width_divisor = 16});
 }
 
-/// Runs the network on both backends and compares everything that can be read afterwards.
+/// Runs the network on both backends, and compares outputs, gradients and statistics.
 void compare(const nets::Info& info) {
   INFO(info.name);
   const Graph graph = small(info);
@@ -49,7 +50,7 @@ void compare(const nets::Info& info) {
   both("input gradient", got.input_gradient(), want.input_gradient(), largest);
   for (const std::string& name : want.parameter_names())
     both("gradient of " + name, got.parameter_gradient(name), want.parameter_gradient(name), largest);
-  // The mean of a linear function of normalised numbers is 0: noise, beside the other statistics.
+  // Some means are mathematically 0 (a linear function of normalised numbers), so they are only rounding errors.
   largest = 0;
   for (const std::string& name : want.state_names())
     if (want.state(name).dtype == DType::f64) largest = std::max(largest, largest_of(read(want, want.state(name))));
@@ -57,7 +58,7 @@ void compare(const nets::Info& info) {
     if (want.state(name).dtype == DType::f64) both("state " + name, got.state(name), want.state(name), largest);
 }
 
-/// The same for inference: the kernels' backend runs its units, and eigen runs one op after another.
+/// Compares outputs in inference. The kernels' backend runs fused units, and eigen runs single ops.
 void compare_inference(const nets::Info& info) {
   INFO(info.name);
   const Graph graph = small(info);
@@ -78,13 +79,13 @@ Tensor parameter_of(const Plan& plan, const Node& node, std::size_t i) {
   return node.fixed[i] ? plan.state(name) : plan.parameter(name);
 }
 
-/// Checks every op of the network that is not in `seen` yet, with its inputs from the f64 run.
+/// Checks every op of the network that is not yet in `seen`, with its inputs from the f64 run.
 void check_ops(const nets::Info& info, std::set<std::string>& seen) {
   const Graph graph = small(info);
   const auto host = kernels_backend();
   Plan plan(graph, oracle(), {.dtype = DType::f64, .fuse = false, .keep_values = true, .input_gradient = true});
   run_passes(plan);
-  // Both sides have the same ties and the same signs.
+  // The inputs are rounded to f32, so that both sides have the same ties and signs.
   const auto in_f32 = [&](const Tensor& tensor) { return rounded(read(plan, tensor), DType::f32); };
   for (const Node& node : graph.nodes()) {
     if (node.inputs.empty()) continue;
@@ -119,7 +120,7 @@ TEST_CASE("every network agrees in inference with eigen's single ops in f64 on c
     }
 }
 
-TEST_CASE("every op of every network is within its bound in f32 on cuda-host, fed with its f64 run's numbers",
+TEST_CASE("every op of every network keeps its error bound in f32 on cuda-host, with inputs of the f64 run",
           "[networks]") {
   std::set<std::string> seen;
   for (const nets::Info& info : nets::list()) check_ops(info, seen);

@@ -1,5 +1,5 @@
-// Runs every op by every algorithm on cuda-host in three orders of blocks and threads: the bits must be the same. Every
-// compiled kernel must have run.
+// Runs every op with every algorithm on cuda-host in three orders of blocks and threads. The bits must be the same, and
+// every compiled kernel must run.
 
 #include <link.h>
 
@@ -21,7 +21,7 @@ namespace host = lamina::cuda_host::host;
 
 namespace {
 
-/// The results of a call are the same in every order of blocks and threads.
+/// Checks that a call has the same results in every order of blocks and threads.
 template <class Call>
 void check_in_every_order(const Call& call) {
   host::set_thread_order(host::Order::ascending);
@@ -44,7 +44,7 @@ void check_orders(Backend& backend, const Case& c, DType dtype, bool adds) {
   }
 }
 
-/// Makes two updates of a plan's parameter and reads it back.
+/// Runs two steps of a training, and reads a parameter back.
 Values updated(const std::shared_ptr<Backend>& backend, const Graph& graph, std::string_view parameter,
                const Options& options) {
   Plan plan(graph, *backend, options);
@@ -67,7 +67,7 @@ void check_update_orders(const std::shared_ptr<Backend>& backend, const Graph& g
 void check_update_orders(const std::shared_ptr<Backend>& backend, DType dtype, double loss_scale) {
   Graph layer("one layer");
   const Value scores =
-      fully_connected(layer.input({1, 7, 1, 1}), "fc", {.outputs = 333});  // several slices of the norm
+      fully_connected(layer.input({1, 7, 1, 1}), "fc", {.outputs = 333});  // the gradient's norm has several slices
   softmax_cross_entropy(scores, layer.input({1, 1, 1, 1}, "labels"), "loss");
   Options options{.dtype = dtype, .clip_norm = 0.5, .loss_scale = loss_scale};
   for (const Optimiser& optimiser :
@@ -76,7 +76,7 @@ void check_update_orders(const std::shared_ptr<Backend>& backend, DType dtype, d
     check_update_orders(backend, layer, "fc.weight", options);
   }
 
-  Graph table("a table, of which some rows are read");
+  Graph table("a table of which some rows are read");
   const Value words = embedding(table.input({2, 1, 3, 1}, "ids"), "words", {.vocabulary = 40, .features = 37});
   softmax_cross_entropy(global_average_pool(words), table.input({2, 1, 1, 1}, "labels"), "loss");
   options.clip_norm = 0;
@@ -87,7 +87,7 @@ void check_update_orders(const std::shared_ptr<Backend>& backend, DType dtype, d
   }
 }
 
-/// Runs biases of halves: in packs, singly, and in rows of channels.
+/// Runs half-precision biases: in packs, without packs, and in rows of channels.
 template <class Half>
 std::vector<double> biases() {
   std::vector<Half> values(600);
@@ -128,7 +128,7 @@ void check_orders_of_halves() {
   check_transpose_orders<float, Half>();
 }
 
-/// Runs the kernels that only cudnn uses, that only nhwc uses, and that no backend uses.
+/// Runs kernels that only cudnn uses, that only nhwc uses, or that no backend uses.
 void check_other_orders() {
   check_orders_of_halves<cuda_host::F16>();
   check_orders_of_halves<cuda_host::BF16>();
@@ -159,7 +159,7 @@ std::uintptr_t load_offset() {
   return offset;
 }
 
-/// The kernels in this program, by their addresses, each with its template arguments.
+/// The names of the kernels in this program, with template arguments, by address.
 std::map<const void*, std::string> kernels_compiled() {
   const std::string command = "nm -C '" + std::filesystem::read_symlink("/proc/self/exe").string() + "'";
   const std::unique_ptr<FILE, int (*)(FILE*)> nm(popen(command.c_str(), "r"), pclose);
@@ -182,9 +182,8 @@ std::map<const void*, std::string> kernels_compiled() {
 }  // namespace
 
 TEST_CASE(
-    "every op and every update has the same bits in every order of blocks and threads, and every compiled kernel runs "
-    "with each set of its template arguments") {
-  const std::set<const void*> before = host::instances_run();  // kernels of other tests that ran in this process
+    "every op and update has the same bits in every order of blocks and threads, and every kernel instance runs") {
+  const std::set<const void*> before = host::instances_run();  // kernels that earlier tests of this process ran
   const auto backend = make_backend("cuda-host");
   std::vector<Case> cases = kernel_cases();
   for (const Shape& shape : {Shape{1, 3, 7, 9}, Shape{2, 4, 4, 6}})
@@ -194,7 +193,7 @@ TEST_CASE(
     for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16})
       for (const bool adds : {false, true}) {
         const bool products = std::holds_alternative<Conv>(c.op) || std::holds_alternative<Recurrent>(c.op);
-        if (is_half(dtype) && products) continue;  // these products are computed in f32
+        if (is_half(dtype) && products) continue;  // half-precision products are computed in f32
         if (!adds || c.mode == Mode::training) check_orders(*backend, c, dtype, adds);
       }
   for (const DType dtype : element_types()) check_update_orders(backend, dtype, 0);

@@ -1,4 +1,4 @@
-// When a launch works in packs of 16 bytes: only if every address, every pitch and the size allow it.
+// A launch works in packs of 16 bytes only if every address, every pitch and the size allow it.
 
 #include "kernels/common/packs.h"
 
@@ -10,10 +10,11 @@ namespace {
 
 alignas(16) float numbers[256];
 
-/// Three images of 2 x 2 x 3 numbers, `offset` after an aligned address, with a gap after each image.
+/// Three images of 2 x 2 x 3 numbers. The first is `offset` numbers after an aligned address. After each image is a gap
+/// of `gap` numbers.
 View<const float> images(int offset, int gap) { return {numbers + offset, 3, 2, 2, 3, 12 + gap}; }
 
-/// The width of a launch over these tensors.
+/// The number of elements per pack of a launch over these tensors.
 int width_of(bool flat, const View<const float>& a, const View<const float>& b = {}) {
   int taken = 0;
   packing_of<float>(flat, a, b).with_width([&](auto width, const Extent&) { taken = width; });
@@ -22,7 +23,7 @@ int width_of(bool flat, const View<const float>& a, const View<const float>& b =
 
 }  // namespace
 
-TEST_CASE("packs need aligned addresses, and a pitch of whole packs, of each tensor") {
+TEST_CASE("packs need an aligned address and a pitch of whole packs for each tensor") {
   for (const bool flat : {false, true}) {
     CAPTURE(flat);
     CHECK(width_of(flat, images(0, 0)) == 4);
@@ -36,7 +37,7 @@ TEST_CASE("packs need aligned addresses, and a pitch of whole packs, of each ten
   }
 }
 
-TEST_CASE("packs need a size of whole packs: of all images where they are one range") {
+TEST_CASE("packs need whole packs in each image, or in all images together if these are one range") {
   const View<const float> odd{numbers, 4, 1, 1, 3, 3}, apart{numbers, 4, 1, 1, 3, 4};
   CHECK(width_of(true, odd) == 4);
   CHECK(width_of(false, odd) == 1);

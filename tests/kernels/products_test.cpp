@@ -1,5 +1,5 @@
-// The tiled products in every tile, range and orientation, at the edges of blocks. In whole numbers every bit must
-// equal the definition.
+// The tiled products with every tile, number of ranges and orientation, at the edges of blocks. All numbers are whole,
+// so every bit must equal the definition.
 
 #include "conv_problem.h"
 #include "kernels/gemm/gemm.h"
@@ -60,7 +60,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 void check_implicit_gemm_at_edges() {
   for (const ConvTile tile : tiles) {
     INFO("tile " << static_cast<int>(tile));
-    // One filter and a few pixels more than a block has; a depth that is not a multiple of a tile's.
+    // One filter and a few pixels more than a block; a depth that is not a multiple of a tile's depth.
     check_implicit<float>({{1, 3, 3, 1, 1, 1, 1, 1, 1}, 1, 3, 12, 11, 129, true}, tile);
     check_implicit<float>({{2, 1, 1, 1, 1, 0, 0, 1, 1}, 2, 18, 9, 8, 130}, tile);
     for (const bool masked : {false, true})
@@ -72,8 +72,8 @@ void check_implicit_gemm_at_edges() {
 void check_implicit_gemm_by_taps() {
   for (const ConvTile tile : tiles) {
     INFO("tile " << static_cast<int>(tile));
-    // Channels and filters of a group are multiples of every depth of a step. The last block has only a few pixels or
-    // rows.
+    // The channels and filters of a group are multiples of the depth of every tile's step. The last block has few
+    // pixels or rows.
     check_implicit<float>({{1, 3, 2, 1, 1, 1, 1, 1, 2}, 2, 16, 8, 10, 144, true, 4}, tile);
     check_implicit<float>({{2, 1, 1, 1, 1, 0, 0, 1, 1}, 3, 64, 6, 8, 32, false, 8}, tile);
     for (const bool masked : {false, true})
@@ -99,11 +99,11 @@ void check_gemm_tiles() {
 
 }  // namespace lamina::LAMINA_CUDA_SPACE
 
-KERNEL_TEST("implicit gemm equals the definition in every tile, at the edges of blocks") {
+KERNEL_TEST("implicit gemm equals the definition with every tile, at the edges of blocks") {
   check_implicit_gemm_at_edges();
 }
 
-KERNEL_TEST("implicit gemm equals the definition where a step is one tap, and where packs of pixels are written") {
+KERNEL_TEST("implicit gemm equals the definition with steps of one tap, and if packs of pixels are written") {
   check_implicit_gemm_by_taps();
 }
 
@@ -115,8 +115,8 @@ KERNEL_TEST("implicit gemm equals the definition with strides, dilation, groups 
       check_implicit<float>({{1, 2, 3, 1, stride, 0, 3, 2, dilation}, 1, 3, 8, 13, 5}, ConvTile::automatic);
     }
   check_implicit<float>({{260, 3, 3, 1, 1, 1, 1, 1, 1}, 1, 260, 4, 5, 260, true},
-                        ConvTile::automatic);  // a filter a group
-  // Pixels that no window reaches: after the last window, and between windows of a stride wider than the kernel.
+                        ConvTile::automatic);  // one filter per group
+  // Some pixels are read by no window: after the last window, and between windows if the stride exceeds the kernel.
   check_implicit<float>({{1, 1, 1, 3, 3, 0, 0, 1, 1}, 2, 2, 9, 9, 3}, ConvTile::automatic);
   check_implicit<float>({{1, 1, 1, 3, 3, 0, 0, 1, 1}, 2, 2, 9, 9, 3, true}, ConvTile::automatic);
 }
@@ -129,22 +129,24 @@ KERNEL_TEST("implicit gemm's data gradient with any strides equals the definitio
   for (const int splits : {0, 1, 2, 3, 5}) {
     // arguments: kernel, stride, pad, dilation
     check(ConvProblem<float>({1, 3, 3, 2, 2, 1, 1, 1, 1}, 2, 5, 9, 12, 16, true), splits);
-    check(ConvProblem<float>({1, 1, 1, 2, 2, 0, 0, 1, 1}, 2, 5, 9, 12, 24), splits);  // three classes without taps
+    check(ConvProblem<float>({1, 1, 1, 2, 2, 0, 0, 1, 1}, 2, 5, 9, 12, 24),
+          splits);  // three residue classes without taps
     check(ConvProblem<float>({2, 3, 3, 2, 1, 1, 1, 1, 1}, 2, 4, 9, 8, 10, true), splits);
     check(ConvProblem<float>({1, 5, 4, 3, 2, 2, 1, 1, 1}, 1, 3, 14, 11, 7), splits);
     check(ConvProblem<float>({1, 3, 3, 2, 3, 2, 2, 2, 2}, 1, 3, 13, 14, 8, true),
-          splits);  // with dilation 2, half of the classes have no taps
+          splits);  // with dilation 2, half of the residue classes have no taps
     // the kernel is smaller than the stride
     check(ConvProblem<double>({2, 2, 3, 3, 4, 1, 0, 1, 2}, 2, 6, 11, 13, 16), splits);
     check(ConvProblem<float>({1, 7, 7, 4, 4, 3, 3, 1, 1}, 1, 3, 17, 18, 16), splits);
-    check(ConvProblem<float>({1, 1, 2, 7, 7, 0, 0, 1, 1}, 1, 2, 15, 16, 6), splits);   // there are 49 classes
+    check(ConvProblem<float>({1, 1, 2, 7, 7, 0, 0, 1, 1}, 1, 2, 15, 16, 6), splits);   // 49 residue classes
     check(ConvProblem<float>({1, 3, 3, 4, 5, 1, 1, 1, 1}, 1, 2, 3, 23, 130), splits);  // fewer rows than the stride
   }
-  check(ConvProblem<float>({1, 3, 3, 2, 2, 1, 1, 1, 1}, 3, 70, 19, 21, 16, true), 0);  // classes of several blocks
+  check(ConvProblem<float>({1, 3, 3, 2, 2, 1, 1, 1, 1}, 3, 70, 19, 21, 16, true),
+        0);  // residue classes of several blocks
 }
 
 #if defined(LAMINA_CUDA_ON_HOST)
-TEST_CASE("implicit gemm's data gradient with strides is one launch, and another one where ranges are to be added") {
+TEST_CASE("implicit gemm's data gradient with strides is one launch, and ranges add one launch that sums them") {
   const auto launches = [](const ConvProblem<float>& c, int splits) {
     const auto count = [](const char* name) {
       const auto all = host::kernels_run();
@@ -164,19 +166,19 @@ TEST_CASE("implicit gemm's data gradient with strides is one launch, and another
   CHECK(launches(strided(2, 2), 3) == Count(1, 1));
   CHECK(launches(strided(3, 2), 2) == Count(1, 1));
   CHECK(launches(strided(4, 4), 1) == Count(1, 0));
-  CHECK(launches(strided(4, 5), 1) == Count(2, 0));  // 20 classes, 16 per launch
+  CHECK(launches(strided(4, 5), 1) == Count(2, 0));  // 20 residue classes, 16 per launch
   CHECK(launches(strided(7, 7), 1) == Count(4, 0));
 }
 #endif
 
-KERNEL_TEST("implicit gemm finds its taps in every block, where all blocks share them") {
-  // One step has all channels, so taps left by an earlier block would be right.
+KERNEL_TEST("implicit gemm computes its taps in every block, even if all blocks have the same taps") {
+  // One step has all channels, so taps that an earlier block left would also be correct.
   const ConvProblem<float> c({1, 1, 1, 1, 1, 0, 0, 1, 1}, 2, 3, 17, 19, 5);
   check_forward<ConvImplicitGemm>(c, ConvTile::tile_64x64, false, false);
   check_data<ConvImplicitGemm>(c, ConvTile::tile_64x64, false);
 }
 
-KERNEL_TEST("implicit gemm's weight gradient is the same for any number of ranges") {
+KERNEL_TEST("implicit gemm's weight gradient has the same results with any number of ranges") {
   const ConvProblem<float> c({1, 3, 3, 1, 1, 1, 1, 1, 1}, 3, 2, 9, 10, 4, true);
   for (const int splits : {1, 2, 5, 17, 40}) {
     INFO(splits << " ranges");
@@ -188,8 +190,8 @@ KERNEL_TEST("implicit gemm's weight gradient is the same for any number of range
 KERNEL_TEST("gemm equals the definition in every orientation and tile") { check_gemm_tiles(); }
 
 #if defined(LAMINA_CUDA_ON_HOST)
-TEST_CASE("sums are cut into ranges where that fills the multiprocessors of a large device") {
-  // Every block takes as long as its share of the sum, one block at a time.
+TEST_CASE("sums are cut into ranges if this fills the multiprocessors of a large device") {
+  // The time of a block is proportional to its share of the sum. A multiprocessor runs one block at a time.
   const ConvTileCost costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 4000, 0, 1},
                                  {ConvTile::tile_64x128, 64, 128, 8, 2000, 0, 1},
                                  {ConvTile::tile_64x64, 64, 64, 8, 1000, 0, 1}};
@@ -199,11 +201,11 @@ TEST_CASE("sums are cut into ranges where that fills the multiprocessors of a la
   // 144 blocks are two rounds of 132. In 11 ranges they are 12 full rounds.
   CHECK(cut(512, 4608, 100000) == 11);
   CHECK(cut(512, 4608, 1023) == 1);    // a range has at least 512 terms
-  CHECK(cut(512, 4224, 100000) == 1);  // 132 blocks
+  CHECK(cut(512, 4224, 100000) == 1);  // 132 blocks are one round
   CHECK(cut(128, 128, 100000) == 132);
   CHECK(cut(128, 128, 512 * 100) == 100);
-  // The parts of a launch: the deepest part comes first, and the ranges of the other parts are about as long as its
-  // ranges.
+  // A launch may have several parts. The deepest part comes first, and the ranges of the other parts are about as long
+  // as the ranges of the deepest part.
   CHECK(ranges_of(400, 400, 5) == 5);
   CHECK(ranges_of(200, 400, 5) == 3);
   CHECK(ranges_of(0, 400, 5) == 1);
@@ -211,16 +213,16 @@ TEST_CASE("sums are cut into ranges where that fills the multiprocessors of a la
   const ConvPart parts[3] = {{132 * 128, 8 * 10}, {132 * 128, 8 * 5}, {66 * 128, 0}};
   const ConvSize size{128, 0, 1, 0, 512, 256};
   const ConvTileCost two[3] = {{ConvTile::tile_128x128, 128, 128, 8, 400, 30, 2}, costs[1], costs[2]};
-  // The busiest multiprocessor has a block of 10 steps, one of 5, and one block without steps.
+  // The busiest multiprocessor has three blocks: of 10 steps, of 5 steps, and without steps.
   CHECK(cycles_of(size, parts, 3, two[0], 1) == 10 * 700 + 2 * 30 + 30);
   CHECK(cycles_of(size, parts, 3, costs[0], 1) == (10 + 5) * 4000);
   CHECK(conv_schedule_for(size, parts, 3, costs, ConvTile::tile_128x128, 0).cycles == (10 + 5) * 4000);
-  // Few results take small tiles. A given number of ranges is kept.
+  // With few results a small tile is chosen. A given number of ranges is kept.
   CHECK(conv_schedule_for({64, 10000, 1, 64, 512, 256}, costs, ConvTile::automatic, 0).tile != ConvTile::tile_128x128);
   CHECK(conv_schedule_for({512, 4608, 1, 100000, 512, 256}, costs, ConvTile::automatic, 5).ranges == 5);
 }
 
-TEST_CASE("implicit gemm refuses filters whose weights it cannot count, and says how many there are") {
+TEST_CASE("implicit gemm refuses groups with too many weights for 31 bits, and says how many there are") {
   using namespace lamina;
   const auto backend = make_backend("cuda-host");
   const auto spec_of = [&](int groups) {

@@ -1,4 +1,4 @@
-// Sequences as rows: ids become one-hot rows; more rows than a grid has are refused.
+// Sequences as rows: ids become one-hot rows, and more rows than a grid can have are refused.
 
 #include "kernels/recurrent/recurrent.h"
 #include "lamina/plan.h"
@@ -15,7 +15,7 @@ std::vector<int> hot_places(bool reverse, bool steps_first) {
   const Resident<T> ids({0, 2, 1, 1, -1, 0}), to(std::vector<T>(18, T(7)));  // two images of three steps
   recurrent_one_hot<T>(tested_stream(), {ids.data(), 2, 1, 3, 1, 3}, {reverse, steps_first}, 3, to.data());
   const std::vector<T> rows = to.now();
-  std::vector<int> hot;  // column of the 1 in each row, -1 for a row of NaN
+  std::vector<int> hot;  // column of the 1 in each row; -1 for a row of NaN
   for (std::size_t row = 0; row < 6; ++row) {
     int place = -2, ones = 0, zeros = 0, nans = 0;
     for (std::size_t c = 0; c < 3; ++c) {
@@ -46,7 +46,7 @@ KERNEL_TEST("kernels: ids become one-hot rows, by images or by steps, in either 
 }
 
 #if defined(LAMINA_CUDA_ON_HOST)
-TEST_CASE("kernels: an LSTM of more rows than the grid of its product has is refused") {
+TEST_CASE("kernels: an LSTM with more rows than its product's grid can have is refused") {
   const auto backend = make_backend("cuda-host");
   const auto plan = [&](int images) {
     Graph graph("long");

@@ -1,12 +1,12 @@
 #pragma once
-// Numbers in the memory of the device that runs the kernels of this namespace. Tests of launchers are compiled for
-// cuda-host and, in a build with CUDA, once more for the first GPU (tiles_on_gpu.cpp).
+// Numbers in device memory. Tests of launchers are compiled for cuda-host and, in a build with CUDA, once more for the
+// first GPU (tiles_on_gpu.cpp). The namespace tells which device runs the kernels.
 
 #include "kernels/common/stream.h"
 #include "tests/support/catch.h"
 #if defined(LAMINA_CUDA_ON_HOST)
 #include "lib/core/device/host/host_device.h"
-/// A test that runs on both devices.
+/// A test that runs on the host and on a GPU.
 #define KERNEL_TEST(name) TEST_CASE(name)
 #else
 #include "lib/core/device/cuda/cuda_device.h"
@@ -25,7 +25,7 @@ inline Stream tested_stream() { return nullptr; }
 #else
 inline CudaDevice& tested_device() {
   if (const std::string reason = cuda_unavailable(); !reason.empty()) test::skip_without_gpu(reason);
-  static CudaDevice& device = *new CudaDevice;  // it lives as long as the driver
+  static CudaDevice& device = *new CudaDevice;  // never destroyed: the driver may end first
   return device;
 }
 inline Stream tested_stream() { return tested_device().stream(); }
@@ -44,7 +44,7 @@ class Resident {
     return read;
   }
 
-  const std::vector<T> values;  ///< values at the start
+  const std::vector<T> values;  ///< initial values
 
  private:
   std::size_t bytes() const { return values.size() * sizeof(T); }

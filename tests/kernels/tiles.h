@@ -1,5 +1,5 @@
 #pragma once
-// Checks that several tests run: every tile of the products against the definition.
+// Checks that compare every tile of the products with the definition. Several tests run them.
 
 #include "kernels/common/stream.h"
 

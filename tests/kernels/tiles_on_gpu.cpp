@@ -1,4 +1,4 @@
-// Runs the tests of launchers once more, on the kernels that nvcc compiles.
+// Runs the tests of launchers again on a GPU, with the kernels that nvcc compiles.
 
 #undef LAMINA_CUDA_ON_HOST
 #include "bias_test.cpp"

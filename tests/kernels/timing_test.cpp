@@ -1,4 +1,4 @@
-// The kernels for timing a device, on the host: the peak's multiply-adds bit by bit, and the delay.
+// The kernels that time a device, on the host: the multiply-adds of the peak, bit by bit, and the delay.
 
 #include <chrono>
 
@@ -24,19 +24,18 @@ void check_peak(int blocks, int rounds) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("the peak's kernel does every multiply-add that it counts", "", float, double) {
+TEMPLATE_TEST_CASE("the kernel of the peak computes every multiply-add that is counted", "", float, double) {
   check_peak<TestType>(1, 1);
   check_peak<TestType>(2, 3);
-  // Another number of steps gives another result, so that steps removed by a compiler would show.
+  // A different number of steps gives a different result, so the compiler cannot remove steps unnoticed.
   const TestType a = TestType(-0.9999), b = TestType(0.7);
   CHECK(peak_result<TestType>(7, 1, a, b) != peak_result<TestType>(7, 2, a, b));
   CHECK(peak_result<TestType>(7, 100, a, b) != peak_result<TestType>(7, 101, a, b));
   CHECK(peak_flops_per_round(3) == 2.0 * 3 * 256 * 8 * 32);
 }
 
-TEST_CASE("the peak's chains go x = x a + b from their own beginnings") {
-  // One chain by hand: thread 33 multiplies by a + 1 / 65536 and adds b + 1 / 65536. Chains begin at 33 / 1024 + i /
-  // 16.
+TEST_CASE("each chain of the peak's kernel computes x = x a + b from its own start") {
+  // Thread 33 by hand: it multiplies by a + 1 / 65536 and adds b + 1 / 65536. Chain i begins at 33 / 1024 + i / 16.
   double sum = 0;
   for (int chain = 0; chain < 8; ++chain) {
     double x = 33.0 / 1024 + chain / 16.0;
@@ -46,7 +45,7 @@ TEST_CASE("the peak's chains go x = x a + b from their own beginnings") {
   CHECK(peak_result<double>(33, 1, 0.5, 0.25) == sum);
 }
 
-TEST_CASE("a delay takes as long as asked, and none takes no time") {
+TEST_CASE("a delay takes as long as asked, and a delay of 0 or less returns at once") {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   delay(nullptr, 3'000'000);  // nanoseconds, on the host

@@ -1,5 +1,5 @@
-// Transposition against plain indexing: several tiles in both directions, gaps that must stay unread, and every pair of
-// types.
+// Transposition compared with plain indexing: several tiles in both directions, gaps that must not be read, and every
+// pair of types.
 
 #include "kernels/moves/moves.h"
 
@@ -11,7 +11,7 @@ using namespace lamina::cuda_host;
 
 namespace {
 
-/// Checks the transposition of `count` matrices, of numbers that are exact in every type.
+/// Checks the transposition of `count` matrices, whose numbers are exact in every type.
 template <class From, class To>
 void check(int count, int rows, int columns, int gap) {
   INFO(count << " of " << rows << " x " << columns << ", gap " << gap);
@@ -46,7 +46,7 @@ void check_all() {
 
 }  // namespace
 
-TEST_CASE("columns become rows, in every pair of types") {
+TEST_CASE("transpose turns columns into rows, for every pair of types") {
   check_all<float, float>();
   check_all<F16, F16>();
   check_all<BF16, BF16>();

@@ -1,4 +1,5 @@
-// The convolutions that get winograd_4x4 by rule, forward and for the data gradient, and the model of the rule.
+// The convolutions that take winograd_4x4 by default, forward and for the data gradient, and the cost model that
+// decides.
 
 #include "kernels/winograd/conv_winograd_4x4.h"
 #include "tests/support/cases/suite.h"
@@ -8,14 +9,14 @@ using namespace lamina;
 using namespace lamina::cuda_host;
 using namespace lamina::test;
 
-TEST_CASE("Winograd is picked where its model is faster than implicit gemm's: VGG-16, ResNet-18 and Inception") {
+TEST_CASE("Winograd is picked if its cost model is lower than implicit gemm's: VGG-16, ResNet-18 and Inception") {
   const auto backend = make_backend("cuda-host");
   struct Layer {
     const char* name;
     int channels, filters, pixels;
     bool forward, data;
   };
-  // Some are not picked: conv1_1 has few channels, and others have few tiles.
+  // Some layers do not take it: conv1_1 has few channels, and other layers have few tiles.
   const Layer layers[] = {
       {"VGG-16 conv1_1", 3, 64, 224, false, true},    {"VGG-16 conv1_2", 64, 64, 224, true, true},
       {"VGG-16 conv2_1", 64, 128, 112, true, true},   {"VGG-16 conv3_2", 256, 256, 56, true, true},
@@ -34,14 +35,14 @@ TEST_CASE("Winograd is picked where its model is faster than implicit gemm's: VG
   }
 }
 
-TEST_CASE("Winograd's model counts rounds of blocks, and the filters' transform where nobody has prepared it") {
-  CHECK(winograd_4x4_cycles({1, 512, 512}, 16, 7, 7) == 256 * 1014 + 5500);       // 32 blocks
-  CHECK(winograd_4x4_cycles({1, 64, 64}, 16, 56, 56) == 2 * (32 * 1014 + 5500));  // 196
-  CHECK(winograd_4x4_cycles({1, 64, 65}, 16, 56, 57) == 2 * (33 * 1014 + 5500));  // 210
-  CHECK(winograd_4x4_cycles({4, 33, 1}, 1, 32, 32) == 1014 + 5500);               // 16
+TEST_CASE("Winograd's cost model counts rounds of blocks, and the transform of filters that are not prepared") {
+  CHECK(winograd_4x4_cycles({1, 512, 512}, 16, 7, 7) == 256 * 1014 + 5500);       // 32 blocks, one round
+  CHECK(winograd_4x4_cycles({1, 64, 64}, 16, 56, 56) == 2 * (32 * 1014 + 5500));  // 196 blocks, two rounds
+  CHECK(winograd_4x4_cycles({1, 64, 65}, 16, 56, 57) == 2 * (33 * 1014 + 5500));  // 210 blocks
+  CHECK(winograd_4x4_cycles({4, 33, 1}, 1, 32, 32) == 1014 + 5500);               // 16 blocks
   CHECK(winograd_4x4_filter_cycles({2, 512, 512}) == 2000 + 2 * 512 * 512 * 180 / (22 * 132));
 
-  // A prepared form needs no transform, so inference picks it for some shapes for which training does not.
+  // Prepared filters need no transform, so inference picks Winograd for some shapes for which training does not.
   const auto backend = make_backend("cuda-host");
   const auto first = [&](int channels, Mode mode) {
     const Conv op{.channels = 256, .kernel = 3, .pad = 1};
@@ -58,7 +59,7 @@ TEST_CASE("Winograd's model counts rounds of blocks, and the filters' transform 
   CHECK(inference_alone > 0);
 }
 
-TEST_CASE("Winograd is picked neither in f64 nor against a limit of error nor where its blocks would be empty") {
+TEST_CASE("Winograd is not picked in f64, with a limit on the error, or if its blocks would be almost empty") {
   const auto backend = make_backend("cuda-host");
   const auto picks = [&](const Conv& op, const Shape& x, const Choice& choice, DType dtype = DType::f32) {
     const Spec spec = *make_spec(*backend, {"", op, {x}, {}, Mode::inference}, {.dtype = dtype});

@@ -1,14 +1,14 @@
-# Reads every #include of the project and fails on what a folder may not know.
+# Reads every #include of the project, and fails if a folder includes a file that it may not include.
 # usage: cmake -DROOT=<project> -P check.cmake
 #
-# docs/design.md, section 11, has the reasons. An include names a file beside it, or a path from the project's root, or a
-# public header as lamina/...; nothing else, so that a name says its folder. A rule is a folder and the includes that it
-# allows, as regular expressions of the text between the quotes or brackets. The files of the folder itself are always
-# allowed. The first rule whose folder holds a file is the file's rule; a source that no rule covers is an error, so
-# that a new folder has to say what it may know.
+# docs/design.md, section 11, has the reasons. An include must be a file in the same folder, a path from the project's
+# root, or a public header as lamina/..., so that its folder is visible. A rule is a folder and the includes that it
+# allows, as regular expressions for the text between the quotes or brackets. Files of the same folder are always
+# allowed. The first rule whose folder contains a file applies to the file. A source without a rule is an error, so a
+# new folder needs a rule.
 cmake_minimum_required(VERSION 3.25)
 
-set(standard "[a-z0-9_]+")                       # <vector>: the C++ library has no dot and no slash
+set(standard "[a-z0-9_]+")                       # headers of the C++ library have no dot and no slash
 set(public "lamina/(ops/)?[a-z0-9_]+\\.h")
 set(support "lib/core/[fnstu][a-z]+/[a-z0-9_]+\\.h")  # files, numbers, system, text, timing, units
 set(device "lib/core/device/[a-z0-9_/]+\\.h")
@@ -27,7 +27,7 @@ function(allow folder)
 endfunction()
 
 allow(lib/include ${public})
-# The core: its helpers include only the public headers, and no part of it includes a component.
+# The core. Its helpers include only public headers and each other. No part of the core includes a component.
 foreach(helpers IN ITEMS files numbers system text timing units)
   allow(lib/core/${helpers} ${public} ${support} ${posix})
 endforeach()
@@ -37,7 +37,7 @@ allow(lib/core/gradient_check ${public} ${support} lib/core/plan/run/initial\\.h
 allow(lib/core/plan/decisions ${public} ${support})
 allow(lib/core/plan ${public} ${support} "lib/core/plan/(decisions|run)/[a-z_]+\\.h")
 allow(lib/core/device ${public} ${support} ${device} ${timing_kernels} ${cuda} ${posix})
-# The components. Each may include the core's helpers, and other components only by their public headers.
+# The components. Each may include the core's helpers, and the public headers of other components.
 allow(lib/safetensors ${public} ${support} ${json} ${posix})
 set(onnx "lib/onnx/((file|ops|values|write)/)?[a-z_]+\\.h")
 allow(lib/onnx/file ${public} ${support} "protozero/[a-z_]+\\.hpp")
@@ -48,7 +48,7 @@ allow(lib/tuning ${public} ${support} ${json} ${posix})
 allow(lib/communicators ${public} ${support} dlfcn\\.h mpi\\.h sched\\.h)
 allow(lib/training/data ${public} ${support} zlib\\.h)
 allow(lib/training ${public} ${support})
-# The folders of eigen. Each may include those before it.
+# The folders of eigen. Each may include the folders that are listed before it.
 set(room lib/backends/eigen/micro_kernels)
 allow(lib/backends/eigen/micro_kernels ${support} immintrin\\.h)
 allow(lib/backends/eigen/runtime ${public} Eigen/.* "(${room})/.*" ${lowering} ${support} ${device} "(immintrin|cpuid)\\.h" ${posix})
@@ -77,7 +77,7 @@ allow(kernels/host lib/core/numbers/float16\\.h kernels/common/[a-z0-9_]+\\.h uc
 allow(kernels ${kernels} ${timing_kernels} "kernels/host/(cuda_on_host|halves)\\.h" ${cuda})
 allow(nets "lamina/(api|error|graph|nets|op|shape)\\.h")
 allow(bench/race/peers ${public} ${json} oneapi/dnnl/dnnl\\.hpp "bench/(timing/stopwatch|race/serve/[a-z_]+)\\.h")
-# The program is a user of the library: public headers alone, so that anyone can write such a benchmark.
+# The program lamina_bench includes only public headers, so that any user can write such a benchmark.
 set(bench ${public} ${json} benchmark/.* CLI/.* fmt/.* ${posix})
 allow(bench/io ${bench})
 allow(bench/compare ${bench} "bench/io/[a-z_]+\\.h")
@@ -118,7 +118,7 @@ foreach(source IN LISTS sources)
   file(STRINGS ${ROOT}/${source} includes REGEX "^[ \t]*#[ \t]*include")
   foreach(line IN LISTS includes)
     if(NOT line MATCHES "include[ \t]*([<\"])([^>\"]+)[>\"]")
-      continue()  # the include names a macro
+      continue()  # the included name is a macro
     endif()
     set(quote ${CMAKE_MATCH_1})
     set(name ${CMAKE_MATCH_2})
@@ -137,7 +137,7 @@ foreach(source IN LISTS sources)
       math(EXPR errors "${errors} + 1")
     endif()
   endforeach()
-  # What the library exports is in its public headers.
+  # Exported functions are declared in public headers.
   if(source MATCHES "^lib/.*[.]h$" AND NOT source MATCHES "^lib/include/")
     file(STRINGS ${ROOT}/${source} exported REGEX "LAMINA_API" LIMIT_COUNT 1)
     if(exported)

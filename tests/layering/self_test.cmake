@@ -1,4 +1,4 @@
-# Proves that check.cmake can fail: plants one violation at a time in a small tree, and requires that it is named.
+# Proves that check.cmake can fail: plants one violation at a time in a small tree. The error must name the violation.
 # usage: cmake -DCHECK=<check.cmake> -DSCRATCH=<folder> -P self_test.cmake
 cmake_minimum_required(VERSION 3.25)
 

@@ -1,4 +1,4 @@
-// A plan's memory is as predicted. The system counts it while the plan is made and runs a pass.
+// A plan's memory is as predicted. The operating system counts the memory while the plan is made and runs a pass.
 
 #include <malloc.h>
 
@@ -16,8 +16,8 @@ namespace {
 
 constexpr double mebibyte = 1 << 20;
 
-/// A size of this process's resident memory, as Linux counts it; on other systems it is unknown. VmRSS is the present
-/// one, VmHWM the peak since the process began, or since reset_peak().
+/// This process's resident memory in bytes, as Linux counts it; null on other systems. The field VmRSS is the present
+/// size, VmHWM the peak since the start of the process or since reset_peak().
 std::optional<std::int64_t> resident_bytes(const std::string& field) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
@@ -25,25 +25,26 @@ std::optional<std::int64_t> resident_bytes(const std::string& field) {
   return {};
 }
 
-/// Makes the present size the peak. Returns false if the system does not allow it.
+/// Resets the peak to the present size. Returns false if the system does not allow this.
 bool reset_peak() {
   std::ofstream file("/proc/self/clear_refs");
   file << 5 << std::flush;
   return file.good();
 }
 
-/// Memory of every plan besides its blocks: code that runs for the first time, stacks of threads, the planner's own
-/// tables, and the last huge page (2 MiB) of blocks of the plan.
+/// The allowed memory of a plan besides its blocks: code that runs for the first time, stacks of threads, tables of the
+/// planner, and unused parts of the last huge page (2 MiB) of each block.
 constexpr double allowance_mebibytes = 8;
 
-/// The largest growth of this process between the making of a plan and the end of a pass, in MiB, and the plan's size.
+/// The largest growth of this process from the making of a plan to the end of a pass, and the plan's predicted size, in
+/// MiB.
 struct Growth {
   double measured, predicted;
 };
 
 Growth growth_of(const Graph& graph, Backend& backend, const Options& options) {
   const double predicted = static_cast<double>(predict_memory(graph, backend, options).total()) / mebibyte;
-  malloc_trim(0);  // otherwise freed memory would be used again, and would not count
+  malloc_trim(0);  // gives freed memory back, because reused memory would not count as growth
   REQUIRE(reset_peak());
   const std::int64_t before = resident_bytes("VmRSS").value();
   Plan plan(graph, backend, options);
@@ -63,9 +64,9 @@ void check(const Growth& growth) {
 
 }  // namespace
 
-TEST_CASE("a plan's peak of resident memory is within 1 % of the prediction") {
+TEST_CASE("a plan's peak resident memory is within 1 % of the prediction") {
   if (!resident_bytes("VmRSS") || !resident_bytes("VmHWM") || !reset_peak())
-    test::skip("this system does not report a process's peak of resident memory");
+    test::skip("this system does not report a process's peak resident memory");
   const auto backend = make_backend("eigen", {.threads = 2});
   SECTION("in training") {
     const Graph graph = nets::build("resnet18", {.batch = 16, .image = 224});

@@ -1,11 +1,11 @@
-// mutate: reads the list of seeded bugs, checks that each still fits its source, and writes a copy of the project in
-// which every bug is compiled in and sleeps until the environment variable LAMINA_MUTANT names it.
+// mutate: reads the list of seeded bugs, checks that each is still in its source, and writes a copy of the project with
+// all bugs. A bug is inactive until the environment variable LAMINA_MUTANT has its name.
 //
-// usage: mutate check LIST ROOT          every entry is whole, and its text occurs exactly once in its file
-//        mutate make LIST ROOT COPY      the same, and the copy; files that have not changed are not touched
-//        mutate table LIST               name, backend, test binary and test, tab-separated: for the runner
+// usage: mutate check LIST ROOT          checks that each entry is complete, and its text is in its file exactly once
+//        mutate make LIST ROOT COPY      checks, and writes the copy; unchanged files are not written again
+//        mutate table LIST               prints name, backend, test binary and test of each bug, tab-separated
 //
-// The form of the list is at its head.
+// The beginning of the list describes its format.
 
 #include <algorithm>
 #include <cctype>
@@ -33,7 +33,7 @@ struct Mutant {
   int number = 0;
 };
 
-/// The place of a bug: characters [begin, end) of its file.
+/// The position of a bug: characters [begin, end) of its file.
 struct Span {
   std::size_t begin, end;
   const Mutant* mutant;
@@ -53,7 +53,7 @@ bool starts(std::string_view line, std::string_view key, std::string_view& rest)
   return true;
 }
 
-/// Takes "@{was => is}@" apart: `find` keeps "@{was}@".
+/// Splits "@{was => is}@" into its parts. `find` keeps "@{was}@".
 void split(Mutant& mutant) {
   const std::size_t open = mutant.find.find("@{"), arrow = mutant.find.find("=>", open),
                     close = mutant.find.find("}@", arrow);
@@ -101,7 +101,7 @@ std::vector<Mutant> read_list(const fs::path& path) {
   return mutants;
 }
 
-/// Text without white space, and the position of each character before. So formatting may change, but code may not.
+/// Text without white space, with the original position of each character. So a change of formatting does not matter.
 struct Dense {
   std::string text;
   std::vector<std::size_t> at;
@@ -131,7 +131,7 @@ Span locate(const Mutant& mutant, const Dense& source) {
   return {source.at[found + open], source.at[found + close - 1] + 1, &mutant};
 }
 
-/// The source with every bug in it. Bugs in the same place are nested: each checks whether it is chosen.
+/// The source with every bug. Bugs at the same position are nested, and each checks whether it is chosen.
 std::string seeded(const std::string& source, std::vector<Span> spans) {
   std::stable_sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
   std::string out;
@@ -175,7 +175,7 @@ inline int chosen() {
   }();
   return number;
 }
-// No bug is awake in constant expressions, so these still compile.
+// In constant expressions every bug is inactive, so these still compile.
 constexpr bool on(int number) { return !__builtin_is_constant_evaluated() && chosen() == number; }
 }  // namespace lamina_mutants
 )";
@@ -190,7 +190,7 @@ void write(const fs::path& path, const std::string& text) {
   if (!out) fail("cannot write " + path.string());
 }
 
-/// Every file of the project, except built and hidden ones.
+/// All files of the project, except build outputs and hidden files.
 std::vector<fs::path> project_files(const fs::path& root) {
   std::vector<fs::path> files;
   for (const fs::directory_entry& top : fs::directory_iterator(root)) {
@@ -209,7 +209,7 @@ void make_copy(const fs::path& root, const fs::path& copy, const std::vector<Mut
   const fs::path header = fs::absolute(copy) / "mutants.h";
   std::set<fs::path> written = {"mutants.h"};
   write(header, switch_header(mutants));
-  std::set<fs::path> with_fragments;  // folders of sources that include a seeded file within a namespace
+  std::set<fs::path> with_fragments;  // folders whose sources include a seeded .inc file within a namespace
   for (const auto& [file, its] : spans)
     if (file.ends_with(".inc")) with_fragments.insert(fs::path(file).parent_path());
   for (const fs::path& file : project_files(root)) {

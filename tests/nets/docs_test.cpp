@@ -1,4 +1,4 @@
-// The table in docs/networks.md against the networks themselves.
+// The table in docs/networks.md is compared with the networks.
 
 #include <fstream>
 #include <sstream>
@@ -11,7 +11,7 @@ using namespace lamina;
 
 namespace {
 
-/// The cells of a line "| a | b |", without blanks, code marks and the commas of large numbers.
+/// The cells of a line "| a | b |", without spaces, backquotes and commas in numbers.
 std::vector<std::string> cells(const std::string& line) {
   std::vector<std::string> result;
   std::istringstream stream(line.substr(1));

@@ -1,4 +1,5 @@
-// Every network against the tables of its layers, which were made by running its PyTorch twin (docs/networks.md).
+// Every network is compared with a table of its layers, which was made by running the same network in PyTorch
+// (docs/networks.md).
 
 #include <charconv>
 #include <iterator>
@@ -12,26 +13,26 @@ using namespace lamina::test;
 
 namespace {
 
-// Networks that are in the tables only to tell variants apart. The zoo has no builder for them.
+// Networks that are not in the zoo. The tables have them to show the differences between variants.
 const std::set<std::string> neighbours{"googlenet_caffe", "resnet50_v1"};
 
 constexpr int batch = 2;
 
 std::string text(Size size) { return std::to_string(size.h) + 'x' + std::to_string(size.w); }
 
-/// A number in six digits, as the tables have it.
+/// A number with six digits, as in the tables.
 std::string text(double number) {
   char digits[32];
   return {digits, std::to_chars(digits, digits + sizeof digits, number, std::chars_format::general, 6).ptr};
 }
 
-/// Extents of one image's value. A map of one pixel is a vector.
+/// The extents of a value for one image. A map of one pixel is a vector.
 std::string extents(const Shape& shape) {
   if (shape.h == 1 && shape.w == 1) return std::to_string(shape.c);
   return std::to_string(shape.c) + 'x' + text({shape.h, shape.w});
 }
 
-/// The columns of the table from type to extra.
+/// The columns of a table from type to extra.
 struct Described {
   std::string type, kernel{}, stride{}, pad{}, groups{}, ceil{}, bias{}, extra{};
 };
@@ -39,7 +40,7 @@ struct Described {
 struct Describe {
   const Shape& x;
 
-  /// An op that has only a type in the tables, or is in none of them.
+  /// An op that has only a type in the tables, or that no table has.
   static Described plain(const Op& op) {
     static const std::map<std::string_view, const char*> types = {
         {"relu", "ReLU"}, {"softmax", "Softmax"}, {"multiply", "Mul"}, {"scale_shift", "LayerScale"},
@@ -112,7 +113,7 @@ std::string joined(const std::string& name, const Described& d, const std::strin
   return line;
 }
 
-/// One line for each node except the input. A name that the table repeats is numbered in the graph.
+/// One line for each node except the input. A name that occurs several times in the table has a number in the graph.
 std::multiset<std::string> lines(const Graph& graph) {
   std::multiset<std::string> result;
   for (const Node& node : graph.nodes()) {
@@ -127,7 +128,8 @@ std::multiset<std::string> lines(const Graph& graph) {
   return result;
 }
 
-/// One line for each row except Flatten: here values stay unflattened until a fully connected op reads them.
+/// One line for each row except Flatten. Our graphs have no Flatten: the fully connected op reads the unflattened
+/// value.
 std::multiset<std::string> lines(const std::vector<CsvRow>& rows) {
   std::multiset<std::string> result;
   std::string out, unflattened;
@@ -156,7 +158,7 @@ std::vector<std::string> without(const std::multiset<std::string>& a, const std:
 
 }  // namespace
 
-TEST_CASE("every network has the layers of its table, and no others") {
+TEST_CASE("every network has exactly the layers of its table") {
   std::map<std::string, std::vector<CsvRow>> table;
   for (const CsvRow& row : read_csv(data("network_layers.csv"))) table[row.at("network")].push_back(row);
   CHECK(table.size() == nets::list().size() + neighbours.size());

@@ -1,4 +1,4 @@
-// The zoo's options, limits and errors, and the points in which similar networks differ.
+// The zoo's options, limits and errors, and differences between similar networks.
 
 #include "lamina/nets.h"
 
@@ -25,7 +25,7 @@ std::string refusal(std::string_view name, const nets::Options& options) {
 
 }  // namespace
 
-TEST_CASE("alexnet has the same parameters at the 227 pixels of its training, and normalises after its first ReLU") {
+TEST_CASE("alexnet has the same parameters with images of 227 pixels, and normalises after its first ReLU") {
   const Graph graph = nets::build("alexnet", {.batch = 1, .image = 227});
   CHECK(shape(graph, "conv1") == Shape{1, 96, 55, 55});
   CHECK(shape(graph, "pool1") == Shape{1, 96, 27, 27});
@@ -34,10 +34,11 @@ TEST_CASE("alexnet has the same parameters at the 227 pixels of its training, an
   CHECK(inputs(graph, "norm1") == Names{"relu1"});
 }
 
-TEST_CASE("resnet200 has batch norm in its stem and none after its projections") {
+TEST_CASE("resnet200 has a batch norm in its stem, and no batch norm after its projections") {
   const Graph graph = nets::build("resnet200", {.batch = 1});
   CHECK(inputs(graph, "bn1") == Names{"conv1"});
-  // The first block projects the stem's output. Later stages project the activated x. Other blocks add x itself.
+  // The first block projects the stem's output. The first blocks of later stages project the activated x. Other blocks
+  // add x.
   CHECK(inputs(graph, "layer1.0.downsample.0") == Names{"maxpool"});
   CHECK(inputs(graph, "layer2.0.downsample.0") == Names{"layer2.0.relu"});
   CHECK(inputs(graph, "layer2.0.conv1") == Names{"layer2.0.relu"});
@@ -48,7 +49,7 @@ TEST_CASE("resnet200 has batch norm in its stem and none after its projections")
 TEST_CASE("unet has one output for each pixel of an image of any size") {
   const Graph odd = nets::build("unet", {.batch = 1, .image = 35});
   CHECK(shape(odd, "outc.conv") == Shape{1, 2, 35, 35});
-  CHECK(shape(odd, "up3.up") == Shape{1, 128, 16, 16});  // the map was 17 x 17 before its pool
+  CHECK(shape(odd, "up3.up") == Shape{1, 128, 16, 16});  // the map before the pool was 17 x 17
   CHECK(inputs(odd, "up3.concat") == Names{"down1.maxpool_conv.1.double_conv.5", "up3.pad"});
   CHECK(nets::build("unet", {.batch = 1}).find("up3.pad") == -1);
 }
@@ -60,7 +61,7 @@ TEST_CASE("a layer scale of convnext_tiny trains one number for each channel") {
   CHECK(scale.fixed == std::vector{false, true});
 }
 
-TEST_CASE("dcgan_discriminator judges what dcgan_generator makes") {
+TEST_CASE("dcgan_discriminator's input has the shape of dcgan_generator's output") {
   const Shape image = nets::build("dcgan_generator", {.batch = 3}).nodes().back().shape;
   CHECK(image == Shape{3, 3, 64, 64});
   CHECK(shape(nets::build("dcgan_discriminator", {.batch = 3}), "input") == image);
@@ -73,7 +74,7 @@ TEST_CASE("names that repeat in a block are numbered in running order") {
   CHECK(inputs(graph, "layer1.0.relu#3") == Names{"layer1.0.add"});
 }
 
-TEST_CASE("every network works at its smallest image and says so one pixel below") {
+TEST_CASE("every network works with its smallest image, and refuses an image one pixel smaller") {
   for (const nets::Info& info : nets::list()) {
     CAPTURE(std::string(info.name));
     const nets::Options smallest{.batch = 1, .image = info.smallest_image};
@@ -88,7 +89,7 @@ TEST_CASE("every network works at its smallest image and says so one pixel below
   }
 }
 
-TEST_CASE("options reach the graph") {
+TEST_CASE("a network's graph follows the options") {
   const Graph graph = nets::build("vgg16", {.batch = 3, .image = 64, .classes = 7, .dropout = false, .softmax = false});
   CHECK(shape(graph, "input") == Shape{3, 3, 64, 64});
   CHECK(shape(graph, "classifier.6") == Shape{3, 7, 1, 1});
@@ -135,14 +136,14 @@ TEST_CASE("a width divisor narrows the hidden layers, rounded up, and keeps the 
   CHECK(shape(resnet, "fc").c == 1000);
 
   const Graph alexnet = nets::build("alexnet", {.batch = 1, .width_divisor = 32});
-  CHECK(shape(alexnet, "conv1").c == 4);  // 96 / 32 is 3, and the next multiple of conv2's two groups is 4
+  CHECK(shape(alexnet, "conv1").c == 4);  // 96 / 32 is 3, rounded up to a multiple of conv2's two groups
   CHECK(alexnet.node("conv2").params.front() == Shape{8, 2, 5, 5});
 
   const Graph inception = nets::build("inception_v1", {.batch = 1, .width_divisor = 7});
-  CHECK(shape(inception, "inception3a.concat").c == 10 + 19 + 5 + 5);  // 64, 128, 32, 32
+  CHECK(shape(inception, "inception3a.concat").c == 10 + 19 + 5 + 5);  // 64, 128, 32 and 32, divided by 7
 }
 
-TEST_CASE("every network stays whole however narrow it is") {
+TEST_CASE("every network keeps all its nodes, even with the largest width divisor") {
   const int divisor = GENERATE(2, 3, 8, 1000, 1 << 30);
   for (const nets::Info& info : nets::list()) {
     CAPTURE(std::string(info.name), divisor);
@@ -160,7 +161,7 @@ TEST_CASE("an unknown network is an error with near names") {
   CHECK(nets::info("vgg19").source == "Simonyan, Zisserman 2014, E; the authors' deploy file");
 }
 
-TEST_CASE("options out of range are errors by name") {
+TEST_CASE("options out of range are errors that name the option") {
   CHECK(refusal<UsageError>("vgg16", {.batch = 0}) == "vgg16: option batch is 0, but must be between 1 and 1073741824");
   const nets::Options options = GENERATE(as<nets::Options>{}, nets::Options{.batch = -1}, nets::Options{.image = -1},
                                          nets::Options{.classes = -1}, nets::Options{.width_divisor = 0},

@@ -1,10 +1,10 @@
-// ONNX models for the scripts of this folder: reads and runs one, or writes one of the zoo.
-// usage: onnx_cases run MODEL IN OUT f32|f64 [BATCH [OUTPUT]]  IN: tensors by the names of inputs, those that become
-//                                                              constants after "constant:"; OUT gets "y"
-//        onnx_cases refusal MODEL [all]                        only reads it; "all": a line for each node
-//        onnx_cases zoo                                        the zoo's names
-//        onnx_cases write NET FILE                             with random weights
-// Status 1 and a text: the model failed; 3: it is refused.
+// Reads and runs ONNX models, or writes a network of the zoo, for the scripts of this folder.
+// usage: onnx_cases run MODEL IN OUT f32|f64 [BATCH [OUTPUT]]  IN has tensors by the names of inputs; "constant:NAME"
+//                                                              makes an input a constant. OUT gets the output "y".
+//        onnx_cases refusal MODEL [all]                        reads the model; "all" prints a line for each node
+//        onnx_cases zoo                                        prints the zoo's names
+//        onnx_cases write NET FILE                             writes a network with random weights
+// Status 1: the model failed; a text says why. Status 3: the model is refused.
 
 #include <cmath>
 #include <cstdio>
@@ -21,7 +21,7 @@ using namespace lamina;
 
 namespace {
 
-/// The output in the file's order. A graph of one node returns its input.
+/// The output in the file's order of elements. The output of a graph of one node is its input.
 HostTensor output_of(OnnxModel& model, const TensorFile& inputs, DType dtype) {
   HostTensor y{.dtype = DType::f64, .extents = model.output.extents, .values = {}};
   if (model.graph.nodes().size() == 1) {
@@ -48,14 +48,14 @@ HostTensor run(const std::string& path, const TensorFile& inputs, DType dtype, O
   const onnx::ModelMessage message = onnx::decode_model(bytes, path);
   auto result = onnx::Importer(message, options, path).run_or_fold();
   if (auto* model = std::get_if<OnnxModel>(&result)) return output_of(*model, inputs, dtype);
-  // The output is a constant: a folded one, or the mask of a Dropout that drops nothing.
+  // The output is a constant: the result of folding, or the mask of a Dropout that drops nothing.
   const auto& constant = std::get<onnx::Constant>(result);
   HostTensor y{.dtype = DType::f64, .extents = constant.extents, .values = {}};
   for (std::int64_t i = 0; i < constant.count(); ++i) y.values.push_back(constant.at(i));
   return y;
 }
 
-/// Writes a network with the initial weights of a plan, and running statistics that are not 0 and 1.
+/// Writes a network with the initial weights of a plan, and running statistics other than 0 and 1.
 void write_network(const std::string& net, const std::string& file) {
   const auto backend = make_backend("eigen");
   const Graph graph = nets::build(net, {.batch = 2, .softmax = false});

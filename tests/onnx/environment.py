@@ -1,4 +1,4 @@
-"""A Python that has packages, in a virtual environment that is made once."""
+"""Runs a script in a virtual environment that has the needed packages. The environment is made once."""
 
 import argparse
 import pathlib
@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def parser(description):
-    """A parser with the arguments of a script that enters an environment, and runs onnx_cases."""
+    """A parser for scripts that run in such an environment and call onnx_cases."""
     found = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     found.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "onnx")
     found.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/tests/onnx/onnx_cases")
@@ -18,8 +18,8 @@ def parser(description):
 
 
 def enter(folder, *requirements):
-    """Starts the script again under the interpreter below the folder, unless it runs there. If pip cannot
-    install the requirements, the script ends with status 77 (skipped)."""
+    """Starts the script again with the interpreter of the environment in `folder`, unless it already runs there. If
+    pip cannot install the requirements, the script ends with status 77 (skipped)."""
     home = folder.resolve() / "venv"
     if pathlib.Path(sys.prefix).resolve() == home:
         return

@@ -1,6 +1,6 @@
-// libFuzzer's target: reads any bytes as a model. The read must succeed, or end in one of the library's errors. It may
-// take 10 times the bytes of the model and 256 KiB of memory, and a second of processor time. The largest amounts so
-// far are printed when a model surpasses them. The program ends after LAMINA_FUZZ_SECONDS of its own processor time.
+// The target of libFuzzer: reads bytes as a model. The reader must succeed, or throw one of the library's errors. It
+// may take memory of 10 times the model's bytes plus 256 KiB, and one second of processor time. A model that sets a new
+// record of memory or time is printed. The program ends after LAMINA_FUZZ_SECONDS of its processor time.
 
 #include <sanitizer/allocator_interface.h>
 
@@ -33,7 +33,7 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Prints a number that exceeds the record by a tenth.
+/// Prints a number that exceeds the record by at least 10 %, and makes it the record.
 void surpass(double& record, double number, const char* what, std::size_t size) {
   if (number < 1.1 * record) return;
   record = number;
@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const double end = last_second();
   static double slowest = 1e-3, largest = 1e-2;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  // Odd sizes ask for another batch than the file's.
+  // Models of an odd number of bytes are read with another batch than the file's.
   const OnnxOptions options{.batch = size % 2 == 1 ? 3 : 0,
                             .most_computed_numbers = static_cast<std::int64_t>(size) / 8 + 4096};
   const double start = processor_seconds();
@@ -74,6 +74,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::fprintf(stderr, "a model of %zu bytes took %zu bytes and %.2f s\n", size, took, now - start);
     std::abort();
   }
-  if (now > end) std::raise(SIGUSR1);  // libFuzzer ends, and prints its statistics
+  if (now > end) std::raise(SIGUSR1);  // libFuzzer then ends with its statistics
   return 0;
 }

@@ -1,4 +1,4 @@
-// Invalid ONNX files: each is a FileError, and none makes the reader allocate more than its size justifies.
+// Invalid ONNX files: each is a FileError, and no file makes the reader allocate much more than the file's size.
 
 #include <random>
 
@@ -9,16 +9,16 @@
 
 using namespace lamina::test;
 
-TEST_CASE("bytes that are no model are a FileError that says what is wrong") {
+TEST_CASE("bytes that are no ONNX model are a FileError that says what is wrong") {
   const std::string text = "x[1,2,3,3] y = Relu(x)", whole = bytes_of(text);
   Model no_output = text;
   no_output.outputs.clear();
-  const std::string lying = "\x3a\xff\xff\xff\xff\x0f";  // the graph, of more bytes than there are
+  const std::string lying = "\x3a\xff\xff\xff\xff\x0f";  // a graph that claims more bytes than the file has
   const std::map<std::string, std::string> all = {{"", "no graph"},
                                                   {"hello, this is no model", "model"},
                                                   {whole.substr(0, whole.size() / 2), "truncated"},
                                                   {lying, "truncated"},
-                                                  {std::string(20, '\xff'), "truncated"},  // a varint without end
+                                                  {std::string(20, '\xff'), "truncated"},  // a varint that does not end
                                                   {bytes_of(no_output), "no output"}};
   const Folder folder;
   const auto file = folder / "net.onnx";
@@ -31,7 +31,7 @@ TEST_CASE("bytes that are no model are a FileError that says what is wrong") {
   }
 }
 
-TEST_CASE("a model of many empty parts is refused before they take more memory than a multiple of it") {
+TEST_CASE("a model with many empty parts is refused before it takes many times its size of memory") {
   const Folder folder;
   const std::vector<std::string> empty(100000);
   Model nodes("x[1,2,3,3] y = Relu(x)"), inputs = nodes, tensors = nodes, names = nodes;
@@ -49,13 +49,13 @@ TEST_CASE("a model of many empty parts is refused before they take more memory t
   }
 }
 
-TEST_CASE("a model of many names that are equal is read in reasonable time") {
+TEST_CASE("a model with many equal names is read in reasonable time") {
   std::string text = "v0[1,2,3,3] ";
   for (int i = 0; i < 20000; ++i) text += "v" + std::to_string(i + 1) + " = Relu(v" + std::to_string(i) + ") \"same\" ";
   CHECK(read(text).graph.nodes().size() == 20001);
 }
 
-TEST_CASE("a model that is cut or has other bytes is read, or is one of the library's errors") {
+TEST_CASE("a model that is cut or has changed bytes is read, or gives one of the library's errors") {
   const std::string whole = bytes_of(R"(
     x[batch,1,4,4] w[1,1,2,2] = 1..; zero = {0}; rest = {-1}; m[9,2] = all 1
     c = Conv<pads=[1,1,0,0]>(x, w) "conv1" r = Relu(c) p = MaxPool<kernel_shape=[2,2], ceil_mode=1>(r) s = Shape(p)

@@ -1,4 +1,4 @@
-// The models of tests/data/onnx_models.txt, which says how each is written and what is expected of it.
+// Reads the models of tests/data/onnx_models.txt. The head of that file describes its format.
 
 #include <fstream>
 #include <sstream>
@@ -59,7 +59,8 @@ OnnxOptions options_of(const std::string& words) {
   return options;
 }
 
-/// An invalid file takes memory in proportion to it, and its path is in the message.
+/// Reading `text` must fail with an error of this kind that has `says` and the file's path. Memory must be in
+/// proportion to the file.
 template <class Kind>
 void check_error(const std::string& text, const std::string& says, const OnnxOptions& options) {
   const Folder folder;
@@ -78,7 +79,7 @@ void check_error(const std::string& text, const std::string& says, const OnnxOpt
   }
 }
 
-/// `with` gives the model with other parts.
+/// Checks one expectation of a model. `with` makes the model with other parts.
 template <class With>
 void check(const std::string& text, std::string expected, With with) {
   OnnxOptions options;
@@ -132,7 +133,7 @@ void check(const std::string& text, std::string expected, With with) {
 TEST_CASE("each model of onnx_models.txt is read or refused as the file says") {
   std::ifstream file(data("onnx_models.txt"));
   std::string line, what, model;
-  bool is_told = true;  // whether the model has been used
+  bool is_told = true;  // whether the lines so far have an expectation
   int checked = 0;
   const auto with = [&](const std::string& parts) {
     std::string text = model;

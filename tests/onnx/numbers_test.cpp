@@ -1,21 +1,21 @@
-// Numbers that need care: factors and shifts that are joined, and gradients where a function has a kink.
+// Numbers that need care: factors and shifts that become one op, gradients at kinks, and sequences in rows or columns.
 
 #include "read_model.h"
 #include "tests/support/catch.h"
 
 using namespace lamina::test;
 
-TEST_CASE("a factor after a shift is another op, so that no digits are lost, unless it is a power of 2") {
+TEST_CASE("a factor after a shift is a separate op, which loses no digits, unless the factor is a power of 2") {
   constexpr double endless = std::numeric_limits<double>::infinity();
   const auto normalised = [](const std::string& mean, const std::string& deviation, DType dtype) {
     const OnnxModel model = read("x[1,1,1,2] mean[1,1,1] = " + mean + "; deviation[1,1,1] = " + deviation +
                                  "; m = Sub(x, mean) y = Div(m, deviation)");
     return std::pair(model.graph.nodes().size(), output_of(model, dtype));
   };
-  const auto [ops, y] = normalised("-101325", "10", DType::f32);  // of 0 and 1
+  const auto [ops, y] = normalised("-101325", "10", DType::f32);  // for x = 0 and 1
   CHECK(ops == 3);
   CHECK(y[0] == 10132.5);
-  CHECK(y[1] == Approx(10132.6).epsilon(2e-7));  // two roundings
+  CHECK(y[1] == Approx(10132.6).epsilon(2e-7));  // rounded twice
   CHECK(normalised("0.5", "0.5", DType::f32) == std::pair(std::size_t{2}, Values{-1, 1}));
   CHECK(normalised("0.5", "0", DType::f64).second == Values{-endless, endless});
   const std::vector<double> from_zero = normalised("0", "0", DType::f64).second;
@@ -39,7 +39,7 @@ TEST_CASE("the gradient of a PRelu at 0 is its slope, as in PyTorch") {
   CHECK(dslope == Values{-3, -200});
 }
 
-TEST_CASE("an LSTM treats the columns of an image of one row as the rows of an image of one column") {
+TEST_CASE("an LSTM reads the columns of an image of one row like the rows of an image of one column") {
   const auto model = [](const char* x, const char* axis) {
     return read("opset 12; filter[3,1,1,1] = .01, .02, -.01; x" + std::string(x) + R"(
       w[1,8,3] = -.03, -.02, -.01, 0, .01, .02, .03, -.03, -.02, -.01, 0, .01, .02, .03, -.03, -.02, -.01, 0, .01, .02,

@@ -1,4 +1,4 @@
-"""The program onnx_cases as a function of arrays, for a Python that has numpy."""
+"""Calls the program onnx_cases with numpy arrays."""
 
 import math
 import pathlib
@@ -14,14 +14,14 @@ REFUSED = 3
 
 
 class Failed(Exception):
-    """A run that failed: its text, and whether the model is refused."""
+    """A failed run: its text, and whether the model was refused."""
     def __init__(self, text, refused):
         super().__init__(text)
         self.refused = refused
 
 
 def call(program, *words):
-    """Runs the program, and returns what it prints."""
+    """Runs the program, and returns its output."""
     ran = subprocess.run([program, *map(str, words)], capture_output=True, text=True, errors="replace")
     if ran.returncode != 0:
         raise Failed(ran.stderr.rstrip("\n"), ran.returncode == REFUSED)
@@ -38,7 +38,7 @@ def run(program, model, inputs, dtype="f32", batch=0, output=""):
 
 
 def check_logits(label, program, model, inputs, logits, bound=1e-4):
-    """Whether the model makes these logits when it is read for the batch of its one input."""
+    """Whether the model gives these logits. The model is read for the batch of its one input."""
     y = run(program, model, inputs, batch=len(next(iter(inputs.values()))))
     difference = comparison.difference(y, logits) if y.shape == logits.shape else math.inf
     good = difference <= bound

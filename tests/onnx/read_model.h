@@ -1,4 +1,4 @@
-// A model of a test, read as a file and run.
+// Helpers for tests: read a model through a file, and run it.
 
 #pragma once
 
@@ -24,7 +24,7 @@ inline OnnxModel read(const Model& model, const OnnxOptions& options = {}) {
   return read_onnx(folder / "net.onnx", options);
 }
 
-/// The output in the file's order, for an input that counts from 0.
+/// The output in the file's order of elements. The input's elements are 0, 1, 2, ...
 inline std::vector<double> output_of(const OnnxModel& model, DType dtype = DType::f64) {
   const auto backend = make_backend("eigen");
   Plan plan(model.graph, *backend, {.mode = Mode::inference, .dtype = dtype});
@@ -48,10 +48,10 @@ inline std::string names(const std::vector<Stored>& all) {
   return text;
 }
 
-/// write_test.cpp: checks that a graph of a batch of 2 is read back as it was written.
+/// Checks that a graph with a batch of 2 is read back unchanged. Defined in write_test.cpp.
 void check_written(const Graph&);
 
-/// Numbers for every parameter and running statistic, all different; exact in f32.
+/// Numbers for every parameter and running statistic. All are different, and exact in f32.
 inline TensorFile counted_weights(const Graph& graph) {
   TensorFile weights;
   double next = 1;

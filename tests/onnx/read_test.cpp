@@ -1,4 +1,4 @@
-// What read_onnx makes of models by hand, beside those of onnx_models.txt.
+// read_onnx on handmade models that are not in onnx_models.txt.
 
 #include "lamina/error.h"
 #include "read_model.h"
@@ -8,16 +8,16 @@ using namespace lamina::test;
 
 namespace {
 
-/// x -> Conv -> Relu -> flattened by a chain of shapes -> MatMul -> Add.
+/// x -> Conv -> Relu -> Reshape to a shape that ops compute -> MatMul -> Add.
 const std::string small_network = R"(
   w[2,1,3,3] = 0..; zero = {0}; rest = {-1}; m[8,3] = 0..; b[3] = 1..
   c = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(x, w) "conv1" r = Relu(c) shape = Shape(r) n = Gather(shape, zero)
   wanted = Concat<axis=0>(n, rest) flat = Reshape(r, wanted) product = MatMul(flat, m) "fc" y = Add(product, b)
-  x)";  // and the extents of x
+  x)";  // the extents of x follow
 
 }  // namespace
 
-TEST_CASE("a model becomes a graph with its names, its batch, and its weights by the graph's names") {
+TEST_CASE("a model becomes a graph with the model's names and batch, and weights with the graph's names") {
   const OnnxModel model = read(small_network + "[n,1,2,2]", {.batch = 2});
   CHECK(model.graph.name() == "net");
   REQUIRE(model.graph.nodes().size() == 4);
@@ -27,7 +27,7 @@ TEST_CASE("a model becomes a graph with its names, its batch, and its weights by
   CHECK(model.graph.node("fc").op == Op(FullyConnected{.outputs = 3}));
   CHECK(model.weights.at("conv1.weight").extents == Extents{2, 1, 3, 3});
   CHECK(model.weights.at("fc.weight").extents == Extents{3, 8});
-  CHECK(model.weights.at("fc.weight").values[1] == 3);  // the transpose of the file's
+  CHECK(model.weights.at("fc.weight").values[1] == 3);  // the transposed weights of the file
   CHECK(model.weights.at("fc.bias").values == Values{1, 2, 3});
   CHECK(model.output.extents == Extents{2, 3});
   CHECK(model.replaced_batch == 0);
@@ -46,7 +46,7 @@ TEST_CASE("the open extents of a file are listed") {
   CHECK(names == Names{"n", "height", "width", "wide"});
 }
 
-TEST_CASE("pads that differ at the two ends give the sums of the definition") {
+TEST_CASE("pads that differ at the two ends give the results of the definition") {
   for (const Extents& pads : {Extents{0, 1, 1, 0}, Extents{1, 0, 0, 2}, Extents{0, 0, 1, 1}, Extents{2, 1, 1, 1}}) {
     for (const std::int64_t stride : {1, 2}) {
       const OnnxModel model = read("x[1,1,5,6] w[1,1,2,3] = 1..; y = Conv<pads=[" + text(pads) + "], strides=[" +
@@ -70,7 +70,7 @@ TEST_CASE("pads that differ at the two ends give the sums of the definition") {
   }
 }
 
-TEST_CASE("weights that the file leaves to its caller are given as constants") {
+TEST_CASE("weights that the file lacks can be given as constants") {
   const std::string model = "x[1,2] m[1,2] y = Gemm<transB=1>(x, m)";
   CHECK_THROWS_AS(read(model), Unsupported);
   const HostTensor m{.dtype = DType::f32, .extents = {1, 2}, .values = {3, 5}};
@@ -80,20 +80,20 @@ TEST_CASE("weights that the file leaves to its caller are given as constants") {
 
 namespace {
 
-/// Numbers for a file of external data: 9, then 1, 2, 3.
+/// The contents of a file of external data: 9, 1, 2, 3.
 const std::string numbers = [] {
   const std::vector<float> values = {9, 1, 2, 3};
   return std::string(reinterpret_cast<const char*>(values.data()), 16);
 }();
 
-/// A model that multiplies 0, 1, 2 by the last three of `numbers`.
+/// A model whose x is multiplied by the last three of `numbers`.
 std::string of_external(const std::string& length = "12") {
   return bytes_of("x[1,3] m[3,1] @ (data.bin, 4, " + length + ") y = Gemm(x, m)");
 }
 
 }  // namespace
 
-TEST_CASE("external data is read from the model's folder, at its offset, of the length of its extents") {
+TEST_CASE("external data is read from the model's folder, at its offset, with the length of its extents") {
   const Folder folder;
   write(folder / "data.bin", numbers + "more");
   for (const char* length : {"12", ""}) {
@@ -102,10 +102,10 @@ TEST_CASE("external data is read from the model's folder, at its offset, of the 
   }
 }
 
-TEST_CASE("external data is found behind a link if the model is a link, too") {
+TEST_CASE("external data may be a link if the model is a link, too") {
   namespace fs = std::filesystem;
   const Folder folder;
-  // As in caches of downloads: both files are links into another folder.
+  // In caches of downloads, both files are links into another folder.
   fs::create_directories(folder / "blobs");
   fs::create_directories(folder / "snapshot");
   write(folder / "blobs/1a2b", of_external());
@@ -113,11 +113,11 @@ TEST_CASE("external data is found behind a link if the model is a link, too") {
   fs::create_symlink("../blobs/1a2b", folder / "snapshot/net.onnx");
   fs::create_symlink("../blobs/3c4d", folder / "snapshot/data.bin");
   CHECK(output_of(read_onnx(folder / "snapshot/net.onnx")) == Values{8});
-  // The data lies beside the file that a link leads to.
+  // The data may also be beside the file that the model's link leads to.
   fs::rename(folder / "blobs/3c4d", folder / "blobs/data.bin");
   fs::create_symlink("blobs/1a2b", folder / "net.onnx");
   CHECK(output_of(read_onnx(folder / "net.onnx")) == Values{8});
-  // A model that is no link has its data in its own folder alone.
+  // If the model is no link, its data must be in its own folder.
   write(folder / "snapshot/own.onnx", of_external());
   fs::remove(folder / "snapshot/data.bin");
   fs::create_symlink("../blobs/data.bin", folder / "snapshot/data.bin");
@@ -125,7 +125,7 @@ TEST_CASE("external data is found behind a link if the model is a link, too") {
                     ContainsSubstring("a link out of the folder of the model"));
 }
 
-TEST_CASE("names that are not UTF-8 become valid UTF-8") {
+TEST_CASE("names that are not UTF-8 are converted to valid UTF-8") {
   const Folder folder;
   write(folder / "mod\350le.onnx", bytes_of("x[1,2] y = Relu(x) \"caf\351\""));
   const OnnxModel model = read_onnx(folder / "mod\350le.onnx");
@@ -133,7 +133,7 @@ TEST_CASE("names that are not UTF-8 become valid UTF-8") {
   CHECK(model.graph.nodes().back().name == "caf\uFFFD");
 }
 
-TEST_CASE("nodes of one operator are reported by their number and the first one's name, in ten lines at most") {
+TEST_CASE("unsupported nodes are reported by operator, with their number and the first name, in at most ten lines") {
   std::string model = "v0[1,4]";
   for (int i = 0; i < 40; ++i) {
     const std::string from = "v" + std::to_string(i), to = " v" + std::to_string(i + 1);

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Networks that PyTorch exports, by both of its exporters: logits against onnxruntime, gradients against PyTorch.
+"""Networks from both of PyTorch's exporters: logits are compared with onnxruntime, gradients with PyTorch.
 
-Networks are torchvision's, and those of the zoo with LRN or without batch norm; weights are random. A model is exported
-with a batch, read by `onnx_cases` or `torch_dump`, and run on the same images.
+The networks are torchvision's, and the zoo's networks with LRN or without batch norm. Weights are random. A model is
+exported with a batch, read by `onnx_cases` or `torch_dump`, and run on the same images.
 
-Bounds are relative to the largest value. In f32, logits may differ from onnxruntime's by 1e-4. In f64, in a training
-pass of a model whose batch norms are kept, logits may differ from PyTorch's by 1e-9, and a node's gradients by 1e-8.
+Bounds are relative to the largest value. In f32, logits may differ from onnxruntime's by 1e-4. In f64, a model with its
+batch norms runs a training pass: logits may differ from PyTorch's by 1e-9, and a node's gradients by 1e-8.
 
-Needs torch, torchvision, onnx, onnxruntime and onnxscript; skipped without.
+Needs torch, torchvision, onnx, onnxruntime and onnxscript. Without these packages it is skipped.
 """
 
 import os
@@ -25,7 +25,7 @@ try:
     import numpy
     import onnx
     import onnxruntime
-    import onnxscript  # noqa: F401  of the exporter dynamo
+    import onnxscript  # noqa: F401  the exporter dynamo needs it
     import torch
     import torchvision
 
@@ -45,7 +45,7 @@ EXACT, GRADIENTS = 1e-9, 1e-8
 
 if torch is not None:
     class Shared(torch.nn.Module):
-        """Two views of an image through one tower, in which a convolution is applied twice."""
+        """Two views of an image go through the same tower, which applies one convolution twice."""
 
         def __init__(self):
             super().__init__()
@@ -60,7 +60,7 @@ if torch is not None:
             return self.head(torch.cat(towers, 1).relu().mean((2, 3)))
 
     class Gates(torch.nn.Module):
-        """Arithmetic of two values: gates of planes, pixels, rows and columns, maxima of halves, differences, a
+        """Ops on two values: gates by plane, pixel, row and column, a maximum of two halves, differences, a
         quotient."""
 
         def __init__(self):
@@ -88,8 +88,8 @@ if torch is not None:
             return self.head(torch.cat([(a - b) * (a - b), a / (b.abs() + 1)], 1))
 
     class Parts(torch.nn.Module):
-        """Every other pixel (YOLOv5's focus), channels of zeros beside a slice (ResNet's option A), a circular border,
-        a crop and a negative pad, and one row."""
+        """Every other pixel (YOLOv5's focus), a slice padded with zero channels (ResNet's option A), a circular border,
+        a crop, a negative pad, and one row."""
 
         def __init__(self):
             super().__init__()
@@ -130,7 +130,7 @@ def images(name, batch, extent):
 
 
 def export(net, x, exporter, model, keep_norms=False):
-    """`legacy` leaves the batch open, `dynamo` writes it as a number."""
+    """Exports a network. The exporter `legacy` leaves the batch open, `dynamo` writes it as a number."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if exporter == "dynamo":
@@ -143,7 +143,7 @@ def export(net, x, exporter, model, keep_norms=False):
 
 
 def check_logits(name, exporter, onnx_cases, folder):
-    """The model is exported for one image, and read for two."""
+    """Checks the logits of a model. `dynamo` exports it for one image; it is read for two images."""
     net, x = network(name), images(name, 2, None)
     folder.mkdir()
     export(net, x if exporter == "legacy" else x[:1], exporter, folder / "model.onnx")
@@ -155,7 +155,7 @@ def check_logits(name, exporter, onnx_cases, folder):
 
 
 def parameters_by_node(model):
-    """Our names of parameters, with those of the file; one that several nodes read has the name of the first."""
+    """The file's names of parameters, by our names. A shared parameter has the name of its first node."""
     names = {}
     for node in onnx.load(model).graph.node:
         if node.op_type in ("Conv", "Gemm", "BatchNormalization"):
@@ -182,8 +182,8 @@ def check_gradients(name, dump, folder, batch=4, extent=96):
     if sorted(names.values()) != sorted(theirs):
         print(f"{name:16}the file's parameters are not PyTorch's: FAIL")
         return False
-    # A shift that a later batch norm takes away has the gradient 0, and what is computed of it is rounding: every
-    # tensor is measured by the largest gradient of its node.
+    # The gradient of a shift before a batch norm is 0, so its computed numbers are only rounding errors. Therefore a
+    # difference is relative to the largest gradient of the node.
     by_node = {}
     for parameter, its in names.items():
         by_node.setdefault(parameter.rpartition(".")[0], []).append((f"gradient.{parameter}", its))

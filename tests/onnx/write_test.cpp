@@ -1,4 +1,4 @@
-// What write_onnx writes is read back as it was.
+// Graphs that write_onnx writes are read back unchanged.
 
 #include "lamina/error.h"
 #include "lamina/nets.h"
@@ -9,7 +9,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// An op as a file of f32 keeps its numbers.
+/// An op after its numbers are stored as f32 in a file.
 Op in_f32(Op op) {
   if (auto* lrn = std::get_if<Lrn>(&op)) {
     for (double* number : {&lrn->alpha, &lrn->beta, &lrn->k}) *number = static_cast<float>(*number);
@@ -56,7 +56,7 @@ TEST_CASE("networks of the zoo are read back as equal graphs with the same numbe
   CHECK(compared >= 10);
 }
 
-TEST_CASE("functions of two values are read back as they were") {
+TEST_CASE("functions of two values are read back unchanged") {
   Graph graph("pairs");
   const Value x = graph.input({2, 3, 4, 5}, "x");
   const Value pixels = conv(x, "pixels", {.channels = 1, .kernel = 1}), planes = global_average_pool(x, "planes");
@@ -71,7 +71,7 @@ TEST_CASE("functions of two values are read back as they were") {
   check_written(graph);
 }
 
-TEST_CASE("functions of one element are read back as they were") {
+TEST_CASE("functions of one element are read back unchanged") {
   Graph graph("functions");
   Value x = graph.input({2, 6, 8, 8}, "x");
   for (int i = 0; i <= static_cast<int>(Function::pow); ++i) {
@@ -86,7 +86,7 @@ TEST_CASE("functions of one element are read back as they were") {
   check_written(graph);
 }
 
-TEST_CASE("trained and fixed parameters are read back as such") {
+TEST_CASE("trained parameters are read back as trained, and fixed parameters as fixed") {
   Graph graph("trained 'in part'");
   Value x = conv(graph.input({2, 3, 4, 4}, "x"), "blur", {.channels = 3, .kernel = 3, .groups = 3, .bias = false});
   x = conv(x, "it's", {.channels = 5, .kernel = 1});
@@ -97,7 +97,7 @@ TEST_CASE("trained and fixed parameters are read back as such") {
   check_written(graph);
 }
 
-TEST_CASE("nodes keep any name, also the name of another node's parameter") {
+TEST_CASE("nodes keep any name, even the name of another node's parameter") {
   Graph graph("odd names");
   Value x = graph.input({2, 8, 4, 4}, "in put/\"0\"");
   x = conv(x, "a", {.channels = 8, .kernel = 1});
@@ -109,11 +109,12 @@ TEST_CASE("nodes keep any name, also the name of another node's parameter") {
   check_written(graph);
 }
 
-TEST_CASE("ops that are not written are all named, and weights that are missing") {
+TEST_CASE("unsupported ops are all named in the error, and so are missing weights") {
   Graph graph("losses");
   const Value x = graph.input({2, 4, 1, 1}, "x"), labels = graph.input({2, 1, 1, 1}, "labels");
   const Value even = lrn(fully_connected(x, "fc", {.outputs = 4}), "even", {.size = 4});
-  resize(graph.input({2, 3, 4, 3}, "image"), "of other extents", {.to = {9, 3}, .step_h = 2});  // 1/2 gives 2 rows
+  resize(graph.input({2, 3, 4, 3}, "image"), "of other extents",
+         {.to = {9, 3}, .step_h = 2});  // a scale of 1/2 would give 2 rows, not 9
   softmax_cross_entropy(even, labels, "loss");
   const Folder folder;
   const TensorFile weights = counted_weights(graph);
@@ -126,14 +127,14 @@ TEST_CASE("ops that are not written are all named, and weights that are missing"
   CHECK_FALSE(std::filesystem::exists(folder / "net.onnx"));
 }
 
-TEST_CASE("a shared parameter is one initializer of a file that is written, and one when it is read back") {
+TEST_CASE("a shared parameter is one initializer in the file, and one shared parameter when it is read back") {
   Graph graph("shared");
   Value x = graph.input({1, 3, 4, 4}, "x");
   for (const std::string use : {"a", "b"}) x = batch_norm(conv(x, use, {.channels = 3, .kernel = 1}), use + ".norm");
   fully_connected(global_average_pool(x), "fc", {.outputs = 3});
   graph.share_all("b", "a");
   graph.share_all("b.norm", "a.norm");
-  graph.share("fc.weight", "a.weight");  // of 3 x 3, and the filters of 3 x 3 x 1 x 1
+  graph.share("fc.weight", "a.weight");  // 3 x 3 weights share with 3 x 3 x 1 x 1 filters
   const Folder folder;
   const TensorFile weights = counted_weights(graph);
   write_onnx(folder / "shared.onnx", graph, weights);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Every network of the zoo, written as ONNX: onnxruntime's logits are ours, within 1e-4 of the largest.
+"""Writes every network of the zoo as ONNX. onnxruntime's logits must equal ours within 1e-4 of the largest.
 
-The program `onnx_cases` writes a network with random weights, reads it back, and runs that on eigen.
-onnxruntime is fetched once, with pip, into a virtual environment in --folder (default: build/onnx).
+The program `onnx_cases` writes a network with random weights, reads it back, and runs it on eigen. pip fetches
+onnxruntime once, into a virtual environment in --folder (default: build/onnx).
 """
 
 import pathlib
@@ -23,7 +23,7 @@ def check(name):
 
 
 parser = environment.parser(__doc__)
-parser.add_argument("--nets", default="", help="joined by commas; default: all")
+parser.add_argument("--nets", default="", help="networks, separated by commas; default: all")
 options = parser.parse_args()
 environment.enter(options.folder, "numpy", "onnx", "onnxruntime")
 import numpy  # noqa: E402  in the environment

@@ -1,4 +1,4 @@
-// Functions that follow another op in its unit.
+// Functions that are fused with the op before them.
 
 #include "lamina/random.h"
 #include "lib/core/units/functions.h"
@@ -34,8 +34,8 @@ std::vector<Case> norms() {
   return all;
 }
 
-/// Convolutions and fully connected ops in inference. Their planes are smaller than a vector, whole vectors, or more.
-/// The emulator is slow, so there each function follows only one or two of them.
+/// Convolutions and fully connected ops in inference, followed by a function. Planes are smaller than a vector, whole
+/// vectors, or larger. On cuda-host each function follows only one or two of these ops, because the emulator is slow.
 std::vector<Case> products() {
   std::vector<Case> all;
   for (const Op& function : functions) {
@@ -56,7 +56,8 @@ std::vector<Case> products() {
   return all;
 }
 
-/// Sums of two and of three. In training the functions are those whose gradient is computed from y.
+/// Sums of two and of three values, followed by a function. In training, only by functions whose gradient is computed
+/// from y.
 std::vector<Case> sums(const Shape& of_two) {
   std::vector<Case> all;
   for (const Op& function : functions)
@@ -70,7 +71,7 @@ std::vector<Case> sums(const Shape& of_two) {
 
 const Shape longer_than_a_chunk{1, 3, 31, 23};
 
-/// What a plan of the case computes from random numbers: y and, in training, every gradient.
+/// The results of a plan of the case on random numbers: y and, in training, every gradient.
 std::vector<Values> results(const Case& c, DType dtype, bool fuse) {
   const Graph graph = graph_of(c);
   const bool trains = c.mode == Mode::training;
@@ -93,7 +94,7 @@ std::vector<Values> results(const Case& c, DType dtype, bool fuse) {
 }  // namespace
 
 TEST_CASE("a function and the op before it are one unit") {
-  if (decided_by_library()) return;  // its convolutions take functions: cudnn_test
+  if (decided_by_library()) return;  // the library fuses other ops: tests/cudnn covers it
   for (const auto& all : {norms(), products(), sums(longer_than_a_chunk)})
     for (const Case& c : all) {
       INFO(to_string(c));
@@ -116,7 +117,7 @@ TEST_CASE("a function and the op before it are one unit") {
   CHECK_FALSE(make_spec(backend(), silu, {}).has_value());
 }
 
-TEST_CASE("a function and the op before it have the bits of two units") {
+TEST_CASE("a function fused with the op before it has the same bits as two separate units") {
   if (decided_by_library()) return;  // the library has its own sigmoid and tanh
   for (const auto& all : {norms(), products(), sums(longer_than_a_chunk)})
     for (const DType dtype : {DType::f32, DType::f64})
@@ -133,7 +134,7 @@ TEST_CASE("batch norm and Add with a function have the gradients of finite diffe
   check_all_differences(sums({2, 3, 4, 5}));
 }
 
-TEST_CASE("sums and functions as one unit agree with the ops") {
+TEST_CASE("sums and functions as one unit agree with the single ops") {
   for (const Case& c : sums(longer_than_a_chunk)) check_against_oracle(c);
 }
 
@@ -146,7 +147,7 @@ TEST_CASE("ops and a clip as one unit are exact in whole numbers") {
   check_integers({"", FullyConnected{.outputs = 7}, {{5, 6, 1, 1}}, clip, Mode::inference});
 }
 
-TEST_CASE("products and functions as one unit agree with the ops, by every algorithm") {
+TEST_CASE("products and functions as one unit agree with the single ops, by every algorithm") {
   const BatchNorm norm;
   for (const Case& c : products()) {
     check_against_oracle(c);

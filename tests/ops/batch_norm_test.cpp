@@ -1,4 +1,4 @@
-// Batch normalisation, alone and as the head of a fused chain.
+// Batch normalisation, alone and fused with the ops after it.
 
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
@@ -34,7 +34,8 @@ const std::vector<Case> chains = {
 }  // namespace
 
 TEST_CASE("batch norm, by hand") {
-  // The mean is 5, and variance 9 + epsilon 7 give a standard deviation of 4. Normalised values: -0.75, 0.75.
+  // The mean is 5. The variance 9 plus epsilon 7 gives a standard deviation of 4. The normalised values are -0.75 and
+  // 0.75.
   const Case c{"", BatchNorm{.epsilon = 7, .momentum = 0.25}, {{2, 1, 1, 1}}};
   const double xhat = 0.75, scale = 2, dy0 = 3, dy1 = 1;
   // dx = scale / 4 * (dy - mean(dy) - x-hat * mean(dy * x-hat))
@@ -44,11 +45,11 @@ TEST_CASE("batch norm, by hand") {
       {{1 - 2 * xhat, 1 + 2 * xhat},
        {{scale / 4 * (dy0 - mean_dy + xhat * mean_product), scale / 4 * (dy1 - mean_dy - xhat * mean_product)}},
        {{xhat * (dy1 - dy0)}, {4}},
-       // The running variance takes the unbiased variance: 18 for two values, not 9.
+       // The running variance uses the unbiased variance: 18 for two values, not 9.
        {{0.75 * 4 + 0.25 * 5}, {0.75 * 2 + 0.25 * 18}}});
 }
 
-TEST_CASE("batch norm, by hand: inference takes the running statistics and leaves them") {
+TEST_CASE("batch norm, by hand: inference uses the running statistics and does not change them") {
   const Case c{"", BatchNorm{.epsilon = 7}, {{1, 2, 1, 1}}, {}, Mode::inference};
   check_example(c, {{{3, 10}}, {{2, 3}, {1, -1}}, {{1, 4}, {9, 29}}},
                 {{2 * (3 - 1) / 4.0 + 1, 3 * (10 - 4) / 6.0 - 1}, {}, {}, {{1, 4}, {9, 29}}});
@@ -58,11 +59,11 @@ TEST_CASE("batch norm agrees with the oracle") { check_all_against_oracle(batch_
 
 TEST_CASE("batch norm has the gradients of finite differences") { check_all_differences(batch_norm_cases); }
 
-TEST_CASE("batch norm with its tail as one unit agrees with the single ops") {
+TEST_CASE("batch norm with fused ops as one unit agrees with the single ops") {
   for (const Case& c : chains) check_against_oracle(c);
 }
 
-TEST_CASE("batch norm with its tail has the gradients of finite differences") { check_all_differences(chains); }
+TEST_CASE("batch norm with fused ops has the gradients of finite differences") { check_all_differences(chains); }
 
 TEST_CASE("eigen fuses batch norm, add and ReLU") {
   for (const Case& c : chains) {
@@ -78,7 +79,7 @@ TEST_CASE("batch norm of one value per channel is refused when a plan is made") 
   CHECK_NOTHROW(Plan(graph, backend(), {.mode = Mode::inference}));
 }
 
-TEST_CASE("statistics of several ranks are sums between two calls on eigen, and refused elsewhere") {
+TEST_CASE("statistics over several ranks are summed between two calls on eigen, and refused on other backends") {
   Graph graph("ranks");
   batch_norm(graph.input({2, 3, 2, 2}), "bn");
   Options options{.input_gradient = true, .sync_batch_norm_ranks = 2};
@@ -89,7 +90,7 @@ TEST_CASE("statistics of several ranks are sums between two calls on eigen, and 
   Plan plan(graph, backend(), options);
   REQUIRE(plan.calls().size() == 4);
   for (const std::size_t call : {0, 1, 2, 3}) CHECK(plan.calls()[call].cross_rank_sums == (call % 2 == 0 ? 6 : 0));
-  CHECK_THROWS_AS(plan.forward(), UsageError);  // no function adds the sums up
+  CHECK_THROWS_AS(plan.forward(), UsageError);  // no function that sums over ranks is given
   plan.forward([](std::size_t) {});
   CHECK_THROWS_WITH(plan.backward(), ContainsSubstring("node bn needs sums over the ranks"));
   plan.backward([](std::size_t) {});

@@ -1,4 +1,4 @@
-// Functions of two tensors, with and without extents of 1 that repeat.
+// Functions of two tensors, with and without broadcasting of extents of 1.
 
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
@@ -30,7 +30,7 @@ std::vector<Case> binary_cases(F function) {
           {"pixels in inference", op, {{2, 3, 4, 4}, {2, 1, 4, 4}}, {}, Mode::inference}};
 }
 
-/// Sizes that reach the edges of blocks and packs.
+/// Cases with sizes at the edges of blocks and packs.
 const Binary product{F::multiply};
 const std::vector<Case> long_products = {
     {"vectors", product, {{3, 37, 1, 1}, {3, 37, 1, 1}}},
@@ -53,7 +53,7 @@ TEST_CASE("multiply, by hand: the gradient of a plane's factor is a sum over the
                 {{10, 20, 30, -4, -5, -6}, {{10, 10, 20, -3, -1, 0}, {9, 17}}});
 }
 
-TEST_CASE("a quotient, by hand: a pixel's divisor is that of all channels") {
+TEST_CASE("a quotient, by hand: a pixel's divisor is the same for all channels") {
   // y has the channels (8, 4) / (2, 4) and (2, 12) / (2, 4). The gradient of the first divisor is -(8 + 3 * 2) / 4.
   check_example({"", Binary{F::divide}, {{1, 2, 1, 2}, {1, 1, 1, 2}}}, {{{8, 4, 2, 12}, {2, 4}}, {}, {}, {1, 2, 3, 4}},
                 {{4, 1, 1, 3}, {{0.5, 0.5, 1.5, 1}, {-3.5, -3.5}}});
@@ -71,7 +71,7 @@ TEST_CASE("a maximum and a minimum, by hand: equal elements have half of the gra
   check_example({"", Binary{F::minimum}, x}, feed, {{1, 2, 1}, {{4, 3, 0}, {0, 3, 8}}});
 }
 
-TEST_CASE("a maximum and a minimum of a NaN are a NaN, and both inputs have its gradient") {
+TEST_CASE("a maximum or minimum with a NaN is NaN, and both inputs get the whole gradient") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const F function : {F::maximum, F::minimum})
     for (const DType dtype : element_types()) {
@@ -82,10 +82,10 @@ TEST_CASE("a maximum and a minimum of a NaN are a NaN, and both inputs have its 
     }
 }
 
-TEST_CASE("a value times itself has twice its gradient") {
+TEST_CASE("a value times itself gets the gradients of both factors") {
   Graph graph("square");
   const Value x = graph.input({1, 2, 1, 3}, "x");
-  const Value same = clip(x, "same", -100, 100);  // a value inside: gradients may share memory
+  const Value same = clip(x, "same", -100, 100);  // no input or output, so its gradients may share memory
   multiply(same, same, "square");
   for (const DType dtype : element_types()) {
     Plan plan(graph, backend(), {.dtype = dtype, .input_gradient = true});
@@ -97,7 +97,7 @@ TEST_CASE("a value times itself has twice its gradient") {
   }
 }
 
-TEST_CASE("a sum of values of one shape is an Add, of others a Binary") {
+TEST_CASE("a sum of equal shapes is an Add, and of different shapes a Binary") {
   Graph graph("sums");
   const Value x = graph.input({2, 3, 4, 5}, "x"), row = graph.input({2, 1, 1, 5}, "row");
   add(x, x, "same");
@@ -111,19 +111,19 @@ TEST_CASE("functions of two values agree with the oracle") {
   check_all_against_oracle(long_products);
 }
 
-TEST_CASE("functions of two values but a quotient are exact in whole numbers") {
+TEST_CASE("functions of two values, except quotients, are exact in whole numbers") {
   for (const F function : binary_functions)
     if (function != F::divide) check_all_integers(binary_cases(function));
   check_all_integers(long_products);
 }
 
-TEST_CASE("functions of two values but a quotient have the gradients of finite differences") {
+TEST_CASE("functions of two values, except quotients, have the gradients of finite differences") {
   for (const F function : binary_functions)
     if (function != F::divide) check_all_differences(binary_cases(function));
   check_all_differences(long_products);
 }
 
-TEST_CASE("quotients by numbers above 0 have the gradients of finite differences") {
+TEST_CASE("quotients by positive numbers have the gradients of finite differences") {
   for (const Case& c : binary_cases(F::divide)) {
     INFO(to_string(c));
     Graph graph("quotient");

@@ -1,4 +1,4 @@
-// Convolution: by hand, against the oracle, in whole numbers, by differences, and what it refuses.
+// Convolution: by hand, compared with the oracle, in whole numbers, by differences, and refusals.
 
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
@@ -73,22 +73,22 @@ TEST_CASE("conv, by hand: a 2x2 window over a 3x3 image") {
   const Case c{"", Conv{.channels = 1, .kernel = 2}, {{1, 1, 3, 3}}};
   check_example(c, {{{1, 2, 3, 4, 5, 6, 7, 8, 9}}, {{1, 0, 0, -1}, {10}}, {}, {1, 2, 3, 4}},
                 {{6, 6, 6, 6},
-                 // Each dy spreads by the window: 1 at its top left, -1 at its bottom right.
+                 // Each dy adds to dx by the window: dy at the top left, -dy at the bottom right.
                  {{1, 2, 0, 3, 4 - 1, -2, 0, -3, -4}},
-                 // dw[r,s] = sum of dy times the x below the window's cell; db = sum of dy.
+                 // dw[r,s] is the sum of dy times the x under the window's cell (r,s). db is the sum of dy.
                  {{1 * 1 + 2 * 2 + 3 * 4 + 4 * 5, 1 * 2 + 2 * 3 + 3 * 5 + 4 * 6, 1 * 4 + 2 * 5 + 3 * 7 + 4 * 8,
                    1 * 5 + 2 * 6 + 3 * 8 + 4 * 9},
                   {10}}});
 }
 
-TEST_CASE("conv, by hand: it correlates and does not flip the window") {
+TEST_CASE("conv, by hand: the window is not flipped (cross-correlation)") {
   const Case c{"", Conv{.channels = 1, .kernel = {1, 3}, .pad = {0, 1}, .bias = false}, {{1, 1, 1, 3}}};
   check_example(c, {{{1, 10, 100}}, {{1, 2, 3}}, {}, {1, 0, 0}},
                 {{1 * 2 + 10 * 3, 1 * 1 + 10 * 2 + 100 * 3, 10 * 1 + 100 * 2}, {{2, 3, 0}}, {{0, 1, 10}}});
 }
 
 TEST_CASE("conv, by hand: stride, padding and dilation") {
-  // Window cells 2 apart, first at -1: outputs read x[-1], x[1] and x[1], x[3].
+  // The window's cells are 2 apart. The first window begins at -1, so the outputs read x[-1], x[1] and x[1], x[3].
   const Case c{"",
                Conv{.channels = 1, .kernel = {1, 2}, .stride = 2, .pad = {0, 1}, .dilation = {1, 2}, .bias = false},
                {{1, 1, 1, 4}}};
@@ -151,17 +151,17 @@ TEST_CASE("conv + batch norm + Add + ReLU as one unit of inference agrees with t
   }
 }
 
-TEST_CASE("conv refuses what it cannot do, and says so") {
+TEST_CASE("conv refuses unknown algorithms") {
   const Case c{"", Conv{.channels = 2, .kernel = 3}, {{1, 2, 5, 5}}};
   Spec spec = *make_spec(backend(), c, {.dtype = DType::f32});
-  SECTION("an unknown algorithm, with the known ones") {
+  SECTION("with the known algorithms in the error") {
     for (const std::string& known : backend().algorithms(spec, Pass::backward_data)) {
       INFO(known);
       CHECK_THROWS_MATCHES(backend().lower(spec, {.algorithm = {"", "", "fastest"}}), UsageError,
                            Says("fastest", known));
     }
   }
-  SECTION("an unknown algorithm of any pass") {
+  SECTION("in every pass") {
     CHECK_THROWS_AS(backend().lower(spec, {.algorithm = {"none", "", ""}}), UsageError);
     CHECK_THROWS_AS(backend().lower(spec, {.algorithm = {"", "none", ""}}), UsageError);
   }

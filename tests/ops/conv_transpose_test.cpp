@@ -1,4 +1,4 @@
-// Transposed convolution: by hand, against the oracle, in whole numbers, by differences, and against its definition.
+// Transposed convolution: by hand, compared with the oracle, in whole numbers, by differences, and its algorithms.
 
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
@@ -36,7 +36,7 @@ const std::vector<Case> transposed_cases = {
 
 }  // namespace
 
-TEST_CASE("conv_transpose, by hand: each x is multiplied by the window, and y adds windows that overlap") {
+TEST_CASE("conv_transpose, by hand: each x is multiplied by the window, and overlapping windows are added") {
   const Case c{"", ConvTranspose{.channels = 1, .kernel = {1, 3}, .stride = 2}, {{1, 1, 1, 2}}};
   check_example(c, {{{2, 3}}, {{1, 10, 100}, {5}}, {}, {1, 2, 3, 4, 5}},
                 {{7, 25, 208, 35, 305}, {{1 + 20 + 300, 3 + 40 + 500}}, {{2 + 9, 4 + 12, 6 + 15}, {15}}});
@@ -51,7 +51,7 @@ TEST_CASE("conv_transpose, by hand: pads cut both ends, and output_pad adds to t
   check_example(c, {{{2, 3}}, {{1, 10}}, {}, {1, 2, 3, 4, 5}}, {{20, 0, 3, 30, 0}, {{10, 3 + 40}}, {{9, 2 + 12}}});
 }
 
-TEST_CASE("conv_transpose, by hand: weights are by input channel, then by output channel of the group") {
+TEST_CASE("conv_transpose, by hand: weights are ordered by input channel, then by output channel of the group") {
   const Case c{"", ConvTranspose{.channels = 4, .kernel = 1, .groups = 2, .bias = false}, {{1, 2, 1, 1}}};
   check_example(c, {{{1, 10}}, {{1, 2, 3, 4}}, {}, {1, 1, 1, 2}}, {{1, 2, 30, 40}, {{3, 11}}, {{1, 1, 10, 20}}});
 }
@@ -62,7 +62,7 @@ TEST_CASE("conv_transpose is exact in whole numbers") { check_all_integers(trans
 
 TEST_CASE("conv_transpose has the gradients of its differences") { check_all_differences(transposed_cases); }
 
-TEST_CASE("conv_transpose has the algorithms of its convolution, with forward and backward exchanged") {
+TEST_CASE("conv_transpose has a convolution's algorithms, with forward and backward data exchanged") {
   const Case c{"", ConvTranspose{.channels = 2, .kernel = 3}, {{1, 2, 5, 5}}};
   const Case conv{"", Conv{.channels = 2, .kernel = 3, .bias = false}, {{1, 2, 7, 7}}};
   const Spec spec = *make_spec(backend(), c, {.dtype = DType::f32});

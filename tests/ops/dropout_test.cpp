@@ -1,4 +1,4 @@
-// Dropout by its properties, and by the mask that its documentation defines.
+// Dropout: its properties, and the mask that its documentation defines.
 
 #include "lamina/random.h"
 #include "tests/support/cases/plans.h"
@@ -32,8 +32,9 @@ TEST_CASE("dropout and its gradient follow the documented counter") {
       }
 }
 
-TEST_CASE("dropout drops about the asked fraction") {
-  // Each of n independent draws is dropped with probability p. Six standard deviations are exceeded once in 5e8.
+TEST_CASE("dropout drops about the requested share of elements") {
+  // Each of n independent elements is dropped with probability p. A deviation of six standard deviations occurs once in
+  // 5e8.
   const Shape shape{1, 16, 32, 32};
   const auto n = static_cast<double>(shape.count());
   for (const double rate : {0.1, 0.5, 0.9}) {
@@ -42,7 +43,7 @@ TEST_CASE("dropout drops about the asked fraction") {
   }
 }
 
-TEST_CASE("dropout takes another mask on another step, and the same on the same") {
+TEST_CASE("dropout has another mask in another step, and the same mask in the same step") {
   const Shape shape{2, 4, 6, 6};
   const Result first = drop(0.5, 9, shape, 0), again = drop(0.5, 9, shape, 0), next = drop(0.5, 9, shape, 1);
   CHECK(first.y == again.y);
@@ -73,7 +74,7 @@ TEST_CASE("dropout has the gradients of finite differences") {
   check_differences({"most", Dropout{.rate = 0.9, .seed = 7}, {{2, 3, 4, 3}}});
 }
 
-TEST_CASE("dropout in a plan advances its step, goes on from a written step, and draws the mask of its own name") {
+TEST_CASE("dropout in a plan advances its step, goes on from a written step, and its mask depends on its name") {
   const Shape shape{2, 3, 6, 6};
   Graph graph("drops");
   Value x = graph.input(shape);

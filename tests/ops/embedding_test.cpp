@@ -1,4 +1,4 @@
-// Ids as rows of a table.
+// Embedding: ids select rows of a table.
 
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
@@ -38,14 +38,14 @@ TEST_CASE("embedding, by hand: one id per image") {
                 {{3, 4, 3, 4, 1, 2}, {}, {{7, 8, 11, 22, 0, 0}}});
 }
 
-TEST_CASE("embedding and its mean, by hand: equal ids one after another count as often as they stand there") {
+TEST_CASE("embedding and its mean, by hand: equal neighbouring ids count each time") {
   const Case c{"", table(3, 2), {{2, 1, 4, 1}}, {{GlobalAveragePool{}}}};
   if (!make_spec(backend(), c, {})) return;
   check_example(c, {{{0, 0, 0, 2, 1, 0, 0, 1}}, {{4, 8, 12, 16, 20, 24}}, {}, {4, 8, 40, 80}},
                 {{8, 12, 8, 12}, {}, {{23, 46, 20, 40, 1, 2}}});
 }
 
-TEST_CASE("an id out of range makes the mean of its image NaN, and no other") {
+TEST_CASE("an id out of range makes the mean of its image NaN, but no other mean") {
   const Case c{"", table(3, 1), {{2, 1, 4, 1}}, {{GlobalAveragePool{}}}};
   if (!make_spec(backend(), c, {})) return;
   for (const double id : {3.0, -1.0, 0.5, 1e30, std::numeric_limits<double>::quiet_NaN()})
@@ -59,7 +59,7 @@ TEST_CASE("an id out of range makes the mean of its image NaN, and no other") {
     }
 }
 
-TEST_CASE("an id out of range gives NaN, adds to no gradient and touches nothing else") {
+TEST_CASE("an id out of range gives NaN, adds to no gradient and changes nothing else") {
   for (const double id : {3.0, -1.0, 0.5, 16777216.0, 1e30, -1e30, std::numeric_limits<double>::quiet_NaN(),
                           std::numeric_limits<double>::infinity()})
     for (const DType dtype : element_types())
@@ -92,7 +92,7 @@ TEST_CASE("an id that fills most of a batch, as padding does, adds all its gradi
 
 TEST_CASE("embedding adds whole numbers exactly") {
   for (const Case& c : embedding_cases)
-    if (c.mode == Mode::training && c.tail.empty()) check_integers(c);  // a mean is a quotient, which is not exact
+    if (c.mode == Mode::training && c.tail.empty()) check_integers(c);  // a mean is not exact, because it divides
 }
 
 TEST_CASE("embedding agrees with the oracle") {

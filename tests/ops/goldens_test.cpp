@@ -1,4 +1,4 @@
-// Every op against PyTorch's results and gradients, on the shapes and numbers of data/goldens/make_goldens.py.
+// Every op is compared with PyTorch's results and gradients, on the shapes and numbers of data/goldens/make_goldens.py.
 
 #include "lamina/safetensors.h"
 #include "tests/support/cases/suite.h"
@@ -154,7 +154,7 @@ const std::vector<Golden> goldens = {
     {"last_reverse", Recurrent{.hidden = 17, .cell = Cell::gru, .steps = Steps::last, .reverse = true}},
 };
 
-/// The tensors of one case and element type, by the last part of their names.
+/// The tensors of one case and element type. They are found by the last part of their names.
 class Tensors {
  public:
   Tensors(const Golden& golden, DType dtype)
@@ -195,7 +195,7 @@ Feed feed_of(const Golden& golden, const Case& c, const Tensors& tensors) {
   return feed;
 }
 
-/// Compares within 1e-10 of the tensor's largest number in f64, and within twice the derived bound in f32, because
+/// In f64 the tolerance is 1e-10 of the tensor's largest number. In f32 it is twice the derived bound, because
 /// PyTorch's result has an error, too.
 void check_golden(const std::string& what, const Values& got, const Values& want, Bound bound, DType dtype) {
   if (dtype == DType::f64) return check_close(what, got, want, {Values(want.size(), largest_of(want)), 1}, 1e-10);

@@ -8,8 +8,8 @@ using namespace lamina::test;
 
 namespace {
 
-/// Compares halves with numbers that the same kernels compute in f32. A parameter's gradient is not rounded: both sums
-/// are within `roundings` roundings of f32, relative to the sum of |terms|; 0: they have the same bits.
+/// Compares half-precision results with f32 results of the same kernels. If `roundings` is above 0, parameter gradients
+/// may differ by so many roundings of f32, relative to the sum of |terms|.
 void check_chunks(const Case& c, double tolerance, int roundings = 0, Layout layout = Layout::nchw) {
   for (const DType dtype : half_types()) {
     INFO(to_string(c) << " in " << to_string(dtype));
@@ -43,30 +43,30 @@ void check_chunks(const Case& c, double tolerance, int roundings = 0, Layout lay
 
 }  // namespace
 
-TEST_CASE("halves are widened exactly and numbers of f32 are rounded once, in packs and one by one") {
+TEST_CASE("halves are converted to f32 exactly, and f32 to halves with one rounding, in packs and one by one") {
   for (const DType dtype : half_types())
     for (const bool pitched : {false, true})
       for (const int images : {1, 3}) check_conversions(backend(), dtype, images, pitched);
 }
 
-TEST_CASE("a unit of many numbers is computed in chunks, with the same results") {
-  // A weight's gradient is summed by chunks, and dx and y may round to the other neighbour. A sum over 8 images of
-  // exact products has at most 8 roundings in any order, and there are two such sums.
+TEST_CASE("a unit of many numbers is computed in chunks of images, with the same results") {
+  // Weight gradients are summed by chunks, and dx and y may be rounded to the other neighbour. Any sum of exact
+  // products over 8 images has at most 8 roundings, and two such sums are compared.
   check_chunks({"", FullyConnected{.outputs = 2}, {{8, 8, 260, 260}}}, 0x1p-7, 16);
-  if (backend().name().starts_with("cuda")) {  // forward saves by chunk; kernels of halves, singly and in packs
+  if (backend().name().starts_with("cuda")) {  // forward saves by chunk; kernels with and without packs
     check_chunks({"", MaxPool{.window = 2, .stride = 2}, {{2, 8, 464, 464}}}, 0, 0, Layout::nhwc);
     for (const Shape& x : {Shape{2, 3, 7, 9}, Shape{2, 4, 4, 6}})
       check_chunks({"", BatchNorm{}, {x}, {{Pointwise{Function::silu}}}}, 0);
   }
-  if (backend().name() != "eigen") return;  // other backends compute these at once, or by another algorithm in a chunk
-  // A sum of 1,800,000 terms has no useful bound. Its roundings are random, and far within one rounding for each sum.
+  if (backend().name() != "eigen") return;  // other backends need no chunks here, or use another algorithm in a chunk
+  // A sum of 1,800,000 terms has no useful bound. Its roundings are random, so each sum is within about one rounding.
   check_chunks({"", Conv{.channels = 3, .kernel = 3, .pad = 1}, {{6, 3, 500, 600}}, {{Relu{}}}}, 0x1p-7, 2);
   check_chunks({"", BatchNorm{}, {{2, 6, 700, 700}}, {{Relu{}}}}, 0);
   check_chunks({"", BatchNorm{}, {{2, 6, 700, 700}}, {{Relu{}}}, Mode::inference}, 0);
   check_chunks({"", Add{}, {{6, 2, 500, 700}, {6, 2, 500, 700}}, {{Relu{}}}}, 0);
 }
 
-TEST_CASE("kernels of cuda that read and write halves themselves need no workspace for widened values") {
+TEST_CASE("cuda kernels that read and write half precision directly need no workspace for f32 copies") {
   const Shape x{2, 4, 6, 6};
   const Case cases[] = {{"", Relu{}, {x}},
                         {"", Pointwise{Function::clip, 0, 6}, {x}},
@@ -95,7 +95,8 @@ TEST_CASE("kernels of cuda that read and write halves themselves need no workspa
       };
       CHECK(workspace(dtype) == workspace(DType::f32));
     }
-  // If a rounded y is on the other side of a limit, the gradient follows x. Sums of many values are rounded once.
+  // These units need f32 copies: the gradient must follow x where a rounded y is on the other side of a limit, and sums
+  // of many values are rounded only once.
   const Case many{"", Add{}, std::vector<Shape>(65, x)};
   for (const Case& c :
        {Case{"", Pointwise{Function::clip, 0, 0.3}, {x}}, Case{"", Add{}, {x, x}, {{Pointwise{Function::clip, 0, 6}}}},

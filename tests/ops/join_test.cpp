@@ -55,7 +55,7 @@ TEST_CASE("concat, by hand: image by image, channels one after another") {
                 {{1, 2, 10, 20, 30, 40, 3, 4, 50, 60, 70, 80}, {{1, 2, 7, 8}, {3, 4, 5, 6, 9, 10, 11, 12}}});
 }
 
-TEST_CASE("slice, by hand: the gradient of the channels left out is 0") {
+TEST_CASE("slice, by hand: the gradient of channels outside the slice is 0") {
   check_example({"", Slice{.first = 1, .count = 1}, {{2, 3, 1, 1}}}, {{{1, 2, 3, 4, 5, 6}}, {}, {}, {7, 8}},
                 {{2, 5}, {{0, 7, 0, 0, 8, 0}}});
 }
@@ -66,7 +66,7 @@ TEST_CASE("concat of rows, by hand: channel by channel, rows one after another")
                 {{1, 2, 10, 20, 30, 40, 3, 4, 50, 60, 70, 80}, {{1, 2, 7, 8}, {3, 4, 5, 6, 9, 10, 11, 12}}});
 }
 
-TEST_CASE("slice with a step, by hand: every other column, and zeros between the gradients") {
+TEST_CASE("slice with a step, by hand: every second column, and zeros between the gradients") {
   check_example({"", Slice{.axis = Axis::column, .first = 1, .count = 2, .step = 2}, {{1, 1, 2, 5}}},
                 {{{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}, {}, {}, {1, 2, 3, 4}},
                 {{2, 4, 7, 9}, {{0, 1, 0, 2, 0, 0, 3, 0, 4, 0}}});
@@ -78,7 +78,7 @@ TEST_CASE("add, concat and slice are exact in whole numbers") { check_all_intege
 
 TEST_CASE("add, concat and slice have the gradients of their differences") { check_all_differences(join_cases); }
 
-TEST_CASE("add + ReLU as one unit agrees with the two ops") {  // other functions: activation_test.cpp
+TEST_CASE("add + ReLU as one unit agrees with the two ops") {  // activation_test.cpp tests other functions
   const Case c{"", Add{}, {{2, 3, 2, 5}, {2, 3, 2, 5}}, {{Relu{}}}};
   check_against_oracle(c);
   check_differences(c);

@@ -1,4 +1,4 @@
-// The losses of a softmax and of a sigmoid, from logits, and their accuracy.
+// Softmax and sigmoid cross entropy of logits, and their accuracy.
 
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
@@ -17,7 +17,7 @@ Case case_of(const char* name, const Shape& logits, double clip = 0) {
   return {name, SigmoidCrossEntropy{clip}, {logits, logits}};
 }
 
-/// The cases, and the first few in inference as well.
+/// The cases, and the first `count` of them also in inference.
 std::vector<Case> with_inference(std::vector<Case> cases, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     cases.push_back(cases[i]);
@@ -43,12 +43,12 @@ const std::vector<Case> sigmoid_cross_entropy_cases = with_inference(
 }  // namespace
 
 TEST_CASE("softmax cross entropy, by hand") {
-  // The probabilities are 1/4, 3/4 and 1/2, 1/2, so the loss is the mean of ln(4/3) and ln(2). Of equal logits the
-  // first wins.
+  // The probabilities are 1/4, 3/4 and 1/2, 1/2, so the loss is the mean of ln(4/3) and ln(2). The first of equal
+  // logits wins.
   const Case c = loss_case("", {2, 2, 1, 1});
   check_example(c, {{{0, std::log(3.0), 5, 5}, {1, 0}}, {}, {}, {2, 7}},
                 {{(std::log(4.0 / 3) + std::log(2.0)) / 2, 1}, {{0.25, -0.25, -0.5, 0.5}}});
-  // The second of equal logits does not win, and the accuracy has no gradient.
+  // Here the label is the second of equal logits, which does not win. The accuracy has no gradient.
   const Result other = run_case(c, {{{4, 1, 5, 5}, {0, 1}}, {}, {}, {0, 7}});
   CHECK(other.y[1] == 0.5);
   CHECK(other.dx[0] == Values{0, 0, 0, 0});
@@ -75,7 +75,7 @@ TEST_CASE("a row with the label -1 gives no loss, no accuracy and no gradient") 
   CHECK(none.dx[0] == Values(6, 0));
 }
 
-TEST_CASE("a clipped probability has the loss of the limit and no gradient") {
+TEST_CASE("a clipped probability has the loss of the limit, and no gradient") {
   // The probabilities of the labels are 1/5, 1/2 and 4/5; the limits are 1/4 and 3/4.
   const double ln4 = std::log(4.0);
   const Case c = loss_case("", {3, 2, 1, 1}, 0.25);
@@ -143,7 +143,7 @@ TEST_CASE("a decision with the label -1 gives no loss, no accuracy and no gradie
   CHECK(none.dx[0] == Values{0, 0, 0});
 }
 
-TEST_CASE("a clipped decision has the loss of the limit and no gradient") {
+TEST_CASE("a clipped decision has the loss of the limit, and no gradient") {
   // The probabilities are 1/5, 1/2 and 4/5; the limits are 1/4 and 3/4.
   const double ln4 = std::log(4.0);
   const Case c = case_of("", {3, 1, 1, 1}, 0.25);
@@ -156,7 +156,7 @@ TEST_CASE("a clipped decision has the loss of the limit and no gradient") {
 TEST_CASE("a label that is neither 0 nor 1 makes the loss and its own gradient NaN") {
   for (const double label : {2.0, -2.0, 0.5, 1e30, -1e30, not_a_number, -std::numeric_limits<double>::infinity()})
     for (const DType dtype : element_types())
-      for (const double clip : {0.0, 0.25}) {  // 0.25 clips the label's logit
+      for (const double clip : {0.0, 0.25}) {  // with 0.25 the label's probability is clipped
         INFO("label " << label << " in " << to_string(dtype) << ", clip " << clip);
         const Case c = case_of("", {3, 1, 1, 1}, clip);
         const Result result = run_case(c, {{{1, 2, 3}, {1, label, 1}}, {}, {}, {3, 0}}, {.dtype = dtype});

@@ -24,13 +24,14 @@ const std::vector<Case> lrn_cases = {
 }  // namespace
 
 TEST_CASE("lrn, by hand") {
-  // Sums over a channel and its neighbours, with alpha / size = 1 and k = 1: 1 + 4 + 0, 1 + 4 + 0 + 4, 1 + 0 + 4.
+  // With alpha / size = 1 and k = 1, the sums over a channel and its neighbours are 1 + 4 + 0, 1 + 4 + 0 + 4 and 1 + 0
+  // + 4.
   const Case c{"", Lrn{.size = 3, .alpha = 3, .beta = 0.5, .k = 1}, {{1, 3, 1, 1}}};
   const double s0 = 5, s1 = 9, s2 = 5;
-  // Only the dy of the middle channel is not 0. y1 = x1 / sqrt(s1) with x1 = 0, so only its own term is left.
+  // Only dy of the middle channel is not 0. y1 = x1 / sqrt(s1) and x1 = 0, so dx has only the term dy1 / sqrt(s1).
   check_example(c, {{{2, 0, 2}}, {}, {}, {0, 6, 0}},
                 {{2 / std::sqrt(s0), 0, 2 / std::sqrt(s2)}, {{0, 6 / std::sqrt(s1), 0}}});
-  // Only the dy of the first channel is not 0: dx1 = -2 beta alpha/size x1 dy0 x0 / s0^1.5 with x1 = 1.
+  // Only dy of the first channel is not 0, so dx1 = -2 beta alpha/size x1 dy0 x0 / s0^1.5 with x1 = 1.
   const double t0 = 1 + 4 + 1;
   check_example(
       c, {{{2, 1, 0}}, {}, {}, {3, 0, 0}},
@@ -38,7 +39,7 @@ TEST_CASE("lrn, by hand") {
        {{3 / std::sqrt(t0) - 2 * 0.5 * 2 * 3 * 2 / std::pow(t0, 1.5), -2 * 0.5 * 1 * 3 * 2 / std::pow(t0, 1.5), 0}}});
 }
 
-TEST_CASE("lrn, by hand: an even size reaches one further down than up, and divides by the size at the ends") {
+TEST_CASE("lrn, by hand: an even size has one more channel below than above, and always divides by the size") {
   // Channel c sees c - 1 and c; beta = 1, k = 1, alpha / size = 1.
   const Case c{"", Lrn{.size = 2, .alpha = 2, .beta = 1, .k = 1}, {{1, 3, 1, 1}}};
   check_example(c, {{{1, 2, 3}}}, {{1 / 2.0, 2 / 6.0, 3 / 14.0}});

@@ -1,4 +1,4 @@
-// Ops that move elements and compute nothing: pad, reorder.
+// Ops that only move elements: pad and reorder.
 
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
@@ -42,13 +42,13 @@ const std::vector<Case> moves_cases = {
 
 }  // namespace
 
-TEST_CASE("pad, by hand: each side has its width, and the gradient of the border is dropped") {
+TEST_CASE("pad, by hand: each side has its own width, and the gradient of the border is dropped") {
   check_example({"", Pad{.before = {1, 0}, .after = {0, 2}, .value = 9}, {{1, 1, 2, 2}}},
                 {{{1, 2, 3, 4}}, {}, {}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
                 {{9, 9, 9, 9, 1, 2, 9, 9, 3, 4, 9, 9}, {{5, 6, 9, 10}}});
 }
 
-TEST_CASE("pad by cells, by hand: edge, mirror and the other end, and their gradients") {
+TEST_CASE("pad by cells, by hand: by edge, by reflection and circular, with their gradients") {
   const auto check = [](PadBy by, const Values& y, const Values& dx) {
     check_example({"", Pad{.before = {0, 2}, .after = {0, 1}, .by = by}, {{1, 1, 1, 3}}},
                   {{{1, 2, 3}}, {}, {}, {1, 2, 4, 8, 16, 32}}, {y, {dx}});
@@ -58,25 +58,25 @@ TEST_CASE("pad by cells, by hand: edge, mirror and the other end, and their grad
   check(PadBy::wrap, {2, 3, 1, 2, 3, 1}, {36, 9, 18});
 }
 
-TEST_CASE("channel shuffle, by hand: the first channels of the groups, then the second channels") {
+TEST_CASE("channel shuffle, by hand: y has the first channels of all groups, then the second channels") {
   const Shape x{1, 6, 1, 1};
   check_example({"", channel_shuffle(x, 2), {x}}, {{{1, 2, 3, 4, 5, 6}}, {}, {}, {1, 2, 3, 4, 5, 6}},
                 {{1, 4, 2, 5, 3, 6}, {{1, 3, 5, 2, 4, 6}}});
 }
 
-TEST_CASE("reorder, by hand: channels become the pixels of a block, and the gradient goes back") {
+TEST_CASE("reorder, by hand: channels become the pixels of a block, and the gradient is moved back") {
   const Shape x{1, 4, 1, 2};
   check_example({"", pixel_shuffle(x, 2), {x}}, {{{1, 2, 3, 4, 5, 6, 7, 8}}, {}, {}, {1, 2, 3, 4, 5, 6, 7, 8}},
                 {{1, 3, 2, 4, 5, 7, 6, 8}, {{1, 3, 2, 4, 5, 7, 6, 8}}});
 }
 
-TEST_CASE("a reorder that only groups axes anew may work in place") {
+TEST_CASE("a reorder that moves no element may work in place") {
   const Case c{"", Reorder{{30}, {0}, 6, {5, 1}}, {{2, 5, 3, 2}}};
   const Lowered unit = backend().lower(*make_spec(backend(), c, {.dtype = DType::f32}), {});
   CHECK((unit.y_may_alias_x[0] && unit.dx_is_dy[0]));
 }
 
-TEST_CASE("a pad of infinity changes no element of the image, and a NaN stays in its place") {
+TEST_CASE("a pad of infinity changes no element of the image, and a NaN keeps its place") {
   const double infinity = std::numeric_limits<double>::infinity();
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Case c{"", Pad{.before = {0, 1}, .after = {0, 1}, .value = -infinity}, {{1, 1, 1, 2}}, {}, Mode::inference};

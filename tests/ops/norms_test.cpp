@@ -28,13 +28,13 @@ const std::vector<Case> norm_cases = {
     {"vectors, in inference, not affine", LayerNorm{.affine = false}, {{2, 9, 1, 1}}, {}, Mode::inference},
 };
 
-// Both ops have the mean 5 of 2 and 8, and variance 9 + epsilon 7: normalised values -0.75 and 0.75.
+// In both tests the values are 2 and 8: mean 5, variance 9 plus epsilon 7, normalised values -0.75 and 0.75.
 constexpr double xh = 0.75;
 
 }  // namespace
 
-TEST_CASE("group norm, by hand: an image and a group at a time") {
-  // g = scale dy = {2 * 3, 2 * 1}; dx = (g - mean of g - xh * mean of g xh) / 4. The second group is constant.
+TEST_CASE("group norm, by hand: each group of an image is normalised by itself") {
+  // g = scale * dy = {2 * 3, 2 * 1} and dx = (g - mean(g) - xh * mean(g * xh)) / 4. The second group is constant.
   const double mean = 4, product = (6 * -xh + 2 * xh) / 2;
   check_example(
       {"", GroupNorm{.groups = 2, .epsilon = 7}, {{1, 2, 1, 2}}}, {{{2, 8, 5, 5}}, {{2, 3}, {1, -1}}, {}, {3, 1, 1, 2}},
@@ -43,8 +43,8 @@ TEST_CASE("group norm, by hand: an image and a group at a time") {
        {{-2 * xh, 0}, {4, 3}}});
 }
 
-TEST_CASE("layer norm, by hand: the channels of a pixel") {
-  // The pixels are {2, 8} and {8, 2}. The first has g = {2 * 3, 3 * 1}, the second none.
+TEST_CASE("layer norm, by hand: the channels of each pixel are normalised by themselves") {
+  // The pixels are {2, 8} and {8, 2}. The first pixel has g = {2 * 3, 3 * 1}, the second has g = 0.
   const double mean = 4.5, product = (6 * -xh + 3 * xh) / 2;
   check_example({"", LayerNorm{.epsilon = 7}, {{1, 2, 1, 2}}}, {{{2, 8, 8, 2}}, {{2, 3}, {1, -1}}, {}, {3, 0, 1, 0}},
                 {{1 - 2 * xh, 1 + 2 * xh, -1 + 3 * xh, -1 - 3 * xh},
@@ -56,8 +56,9 @@ TEST_CASE("group and layer norms agree with the oracle") { check_all_against_ora
 
 TEST_CASE("group and layer norms have the gradients of their differences") { check_all_differences(norm_cases); }
 
-TEST_CASE("norms keep their digits where the mean is far from 0") {
-  // The means are 256, the standard deviations about 1. A difference of mean squares in f32 would keep two digits.
+TEST_CASE("norms lose no digits if the mean is far from 0") {
+  // The means are 256 and the standard deviations about 1. A variance as a difference of mean squares in f32 would have
+  // two correct digits.
   for (const Op& op : {Op{BatchNorm{}}, Op{GroupNorm{.groups = 1}}, Op{LayerNorm{}}})
     for (const Shape& shape : {Shape{2, 16, 4, 4}, Shape{3, 64, 1, 1}}) {
       const Case c{"", op, {shape}};

@@ -1,4 +1,4 @@
-// The functions of one element.
+// Functions of one element.
 
 #include "lamina/graph.h"
 #include "tests/support/cases/plans.h"
@@ -16,7 +16,7 @@ const std::vector<Op> ops = [] {
       Pointwise{Function::clip, 0, 6},
       Pointwise{Function::clip, -1.5, 0.5},
       Pointwise{Function::clip, -infinity, 0.75},
-      Pointwise{Function::clip, double{-0.3F}, double{0.7F}},  // f16 and bf16 do not have these numbers
+      Pointwise{Function::clip, double{-0.3F}, double{0.7F}},  // f16 and bf16 cannot hold these bounds
       Pointwise{Function::hard_sigmoid, 1.0 / 6, 0.5},
       Pointwise{Function::hard_sigmoid, -0.4, 0.25},
       Pointwise{Function::leaky_relu, 0.2},
@@ -35,7 +35,7 @@ const std::vector<Op> ops = [] {
   return all;
 }();
 
-/// Functions of numbers above 0.
+/// Functions of positive numbers.
 const std::vector<Op> ops_above_zero = {Pointwise{Function::log}, Pointwise{Function::sqrt},
                                         Pointwise{Function::pow, -0.5}, Pointwise{Function::pow, 0.5},
                                         Pointwise{Function::pow, 2.3}};
@@ -59,7 +59,7 @@ TEST_CASE("clip, by hand: the gradient at both bounds is 0") {
                 {{{-3, -1, 0.5, 2, 7}}, {}, {}, {5, 6, 7, 8, 9}}, {{-1, -1, 0.5, 2, 2}, {{0, 0, 7, 0, 0}}});
 }
 
-TEST_CASE("hard sigmoid, by hand: no gradient where y is 0 or 1") {
+TEST_CASE("hard sigmoid, by hand: the gradient is 0 where y is 0 or 1") {
   check_example({"", Pointwise{Function::hard_sigmoid, 0.25, 0.5}, {{1, 1, 1, 5}}},
                 {{{-3, -2, 1, 2, 9}}, {}, {}, {4, 4, 4, 4, 4}}, {{0, 0, 0.75, 1, 1}, {{0, 0, 1, 0, 0}}});
 }
@@ -71,7 +71,7 @@ TEST_CASE("hard swish, by hand: the gradient is 0 up to -3, and dy from 3 on") {
 }
 
 TEST_CASE("silu, by hand") {
-  // s is 1/2 and 3/4 at x = 0 and x = ln 3.
+  // The logistic function is 1/2 at x = 0 and 3/4 at x = ln 3.
   const double x = std::log(3.0);
   check_example({"", Pointwise{Function::silu}, {{1, 2, 1, 1}}}, {{{0, x}}, {}, {}, {4, 16}},
                 {{0, 0.75 * x}, {{2, 12 + 3 * x}}});
@@ -100,14 +100,15 @@ TEST_CASE("functions of exponentials, by hand") {
   check(Pointwise{Function::elu, 3, 2}, 2 * x, 2, false);
   check(Pointwise{Function::celu, 0.5}, -0.375, 0.25);
   check(Pointwise{Function::softplus}, std::log(1.5), 1.0 / 3);
-  check(Pointwise{Function::mish}, -x * 5 / 13, 5.0 / 13 - x * 48 / 169);  // exp(x) = 1/2, n = 5/4
+  check(Pointwise{Function::mish}, -x * 5 / 13,
+        5.0 / 13 - x * 48 / 169);  // exp(x) = 1/2, and n = (1 + exp(x))^2 - 1 = 5/4
   check(Pointwise{Function::exp}, 0.5, 0.5);
   check(Pointwise{Function::log}, std::log(x), 1 / x, false);
   check(Pointwise{Function::sqrt}, std::sqrt(x), 0.5 / std::sqrt(x), false);
   check(Pointwise{Function::pow, -2}, 1 / (x * x), 2 / (x * x * x));
 }
 
-TEST_CASE("pointwise ops keep NaN, and take infinities and huge numbers to their limits") {
+TEST_CASE("pointwise ops keep NaN, and have the right limits at infinities and huge numbers") {
   const Values x{-infinity, -1e30, std::numeric_limits<double>::quiet_NaN(), 1e30, infinity};
   for (const DType dtype : element_types()) {
     INFO(to_string(dtype));
@@ -148,14 +149,14 @@ TEST_CASE("pointwise ops keep NaN, and take infinities and huge numbers to their
   }
 }
 
-TEST_CASE("functions of exponentials and their gradients are exact to a few roundings from tiny to huge numbers") {
+TEST_CASE("functions of exponentials and their gradients have errors of a few roundings for tiny to huge numbers") {
   using Number = long double;
   struct Formula {
     Op op;
     Number (*y)(Number x);
     Number (*slope)(Number x);
-    bool relative;         // whether the error is relative to y; otherwise to x
-    double roundings = 9;  // of y
+    bool relative;         // whether the error is relative to y; if not, it is relative to x
+    double roundings = 9;  // allowed error of y
   };
   static constexpr auto logistic = [](Number x) { return 1 / (1 + std::exp(-x)); };
   static constexpr auto t = [](Number x) { return std::tanh(std::log1p(std::exp(x))); };
@@ -216,7 +217,7 @@ TEST_CASE("pointwise ops have the gradients of their differences") {
       if (c.mode == Mode::training) check_differences(c);
 }
 
-TEST_CASE("functions of numbers above 0 have the gradients of their differences") {
+TEST_CASE("functions of positive numbers have the gradients of their differences") {
   for (const Op& op : ops_above_zero) {
     INFO(to_string(op));
     Graph graph("above zero");

@@ -63,7 +63,7 @@ const std::vector<Case> global_cases = {
 }  // namespace
 
 TEST_CASE("max pool, by hand: overlapping windows") {
-  //  1 5 2      windows of 2, stride 1: 5 wins both above, 6 wins below left, 7 below right
+  //  1 5 2      windows of 2, stride 1: 5 wins both windows above, 6 wins below left, 7 below right
   //  3 0 4
   //  6 1 7
   const Case c{"", MaxPool{.window = 2, .stride = 1}, {{1, 1, 3, 3}}};
@@ -83,14 +83,14 @@ TEST_CASE("max pool, by hand: pairs along a long row") {
 
 TEST_CASE("max pool passes the gradient to the first maximum only") {
   const Case c{"", MaxPool{.window = 2, .stride = 2}, {{1, 1, 2, 4}}};
-  if (decided_by_library()) {  // the library may take any of the maxima, but only one
+  if (decided_by_library()) {  // the library may choose any of the maxima, but only one
     const Result got = run_case(c, {{{3, 3, 1, 2, 3, 3, 2, 2}}, {}, {}, {5, 7}}, {.dtype = DType::f32});
     CHECK(got.y == Values{3, 2});
     for (const auto& [cells, dy] : {std::pair{std::array{0, 1, 4, 5}, 5.0}, {std::array{2, 3, 6, 7}, 7.0}}) {
       int winners = 0;
       for (const int cell : cells) {
         const double dx = got.dx[0][static_cast<std::size_t>(cell)];
-        CHECK((dx == 0 || (dx == dy && cell != 2)));  // 1 is not the maximum
+        CHECK((dx == 0 || (dx == dy && cell != 2)));  // cell 2 holds 1, which is no maximum
         winners += dx != 0 ? 1 : 0;
       }
       CHECK(winners == 1);
@@ -105,15 +105,16 @@ TEST_CASE("max pool, by hand: padding never wins, even over negative numbers") {
   check_example(c, {{{-4, -3, -2, -1}}, {}, {}, {5}}, {{-1}, {{0, 0, 0, 5}}});
 }
 
-TEST_CASE("max pool, by hand: rounding up adds a window, rounding down none") {
+TEST_CASE("max pool, by hand: rounding up adds a window, rounding down does not") {
   check_example({"", MaxPool{.window = {1, 2}, .stride = 2, .rounding = Rounding::up}, {{1, 1, 1, 3}}},
                 {{{1, 2, 3}}, {}, {}, {5, 7}}, {{2, 3}, {{0, 5, 7}}});
   check_example({"", MaxPool{.window = {1, 2}, .stride = 2}, {{1, 1, 1, 3}}}, {{{1, 2, 3}}, {}, {}, {5}},
                 {{2}, {{0, 5, 0}}});
 }
 
-TEST_CASE("max pool takes a NaN for the maximum") {
-  // Windows of 2 x 2 side by side: in the first a NaN comes first, in the second last, in the third there is none.
+TEST_CASE("a NaN is the maximum of a max pool's window") {
+  // There are three windows of 2 x 2. The first window begins with a NaN, the second ends with a NaN, the third has no
+  // NaN.
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Case c{"", MaxPool{.window = 2, .stride = 2}, {{1, 1, 2, 6}}};
   Feed feed = make_feed(c, 1);
@@ -128,7 +129,7 @@ TEST_CASE("max pool takes a NaN for the maximum") {
 }
 
 TEST_CASE("average pool, by hand: the divisor with and without padding") {
-  // Rows, or columns, are padded by 1, so the windows hold (pad, 6) and (9, pad).
+  // Columns, or rows, are padded by 1, so the windows are (pad, 6) and (9, pad).
   const Feed feed{{{6, 9}}, {}, {}, {2, 4}};
   for (const Size window : {Size(1, 2), Size(2, 1)}) {
     AveragePool op{.window = window, .stride = 2, .pad = {window.h - 1, window.w - 1}};
@@ -139,7 +140,7 @@ TEST_CASE("average pool, by hand: the divisor with and without padding") {
   }
 }
 
-TEST_CASE("average pool, by hand: cells beyond the padding never count") {
+TEST_CASE("average pool, by hand: cells beyond the padding are not counted") {
   // With rounding up, the last window of 2 holds only x[2], so it is divided by 1 either way.
   for (const bool count_padding : {false, true})
     check_example({"",
@@ -153,11 +154,11 @@ TEST_CASE("global average pool, by hand") {
                 {{2, 15}, {{2, 2, 3, 3}}});
 }
 
-TEST_CASE("a mean of millions of cells is as exact as one of a few thousand") {
+TEST_CASE("a mean of millions of cells is as exact as a mean of a few thousand cells") {
   if (decided_by_library()) return;
-  const Shape x{1, 1, 2048, 2048};  // adding 0.1 one by one in f32 drifts by up to a per cent
+  const Shape x{1, 1, 2048, 2048};  // a simple sum of 0.1 in f32 would be wrong by up to a per cent
   const Values tenths(static_cast<std::size_t>(x.count()), 0.1);
-  constexpr double most = 520 * 0x1p-24;  // 512 terms of a sum in f32, and the sums of its lanes
+  constexpr double most = 520 * 0x1p-24;  // roundings of 512 terms in f32 and of the lanes' sums
   for (const Op& op : {Op(GlobalAveragePool{}), Op(AveragePool{.window = 2048, .stride = 1})}) {
     const Case c{"", op, {x}, {}, Mode::inference};
     const Result got = run_case(c, {{tenths}}, {.dtype = DType::f32});

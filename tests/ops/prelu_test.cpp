@@ -21,7 +21,7 @@ std::vector<Case> prelu_cases() {
 
 }  // namespace
 
-TEST_CASE("prelu, by hand: numbers up to 0 are multiplied by a slope, and give the slopes their gradients") {
+TEST_CASE("prelu, by hand: numbers up to 0 are multiplied by a slope, and add to its gradient") {
   const Feed feed{{{-2, 0, 3, -4}}, {{0.5, -3}}, {}, {1, 2, 4, 8}};
   check_example({"", PRelu{}, {{1, 2, 1, 2}}}, feed, {{-1, 0, 3, 12}, {{0.5, 1, 4, -24}}, {{-2, -32}}});
   Feed one = feed;
@@ -29,7 +29,7 @@ TEST_CASE("prelu, by hand: numbers up to 0 are multiplied by a slope, and give t
   check_example({"", PRelu{.by_channel = false}, {{1, 2, 1, 2}}}, one, {{-1, 0, 3, -2}, {{0.5, 1, 4, 4}}, {{-34}}});
 }
 
-TEST_CASE("the slopes of a prelu start as a quarter") {
+TEST_CASE("the slopes of a prelu are initially 1/4") {
   Graph graph("start");
   prelu(graph.input({2, 3, 1, 1}, "x"), "act");
   const Plan plan(graph, backend(), {});

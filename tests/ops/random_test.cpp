@@ -1,4 +1,4 @@
-// Cases of many ops through the suite: those that reach every kernel, and random ops on random shapes.
+// Runs cases of many ops through the suite: cases that reach every kernel, and random ops on random shapes.
 
 #include "tests/support/cases/random_case.h"
 #include "tests/support/cases/suite.h"

@@ -1,4 +1,4 @@
-// Recurrent: by hand, by its definition, against the oracle and by differences.
+// LSTM and GRU: by hand, by definition, compared with the oracle, and by differences.
 
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
@@ -12,8 +12,8 @@ constexpr Steps last = Steps::last;
 constexpr Gates hard = Gates::hard_sigmoid;
 constexpr Cell gru_cell = Cell::gru;
 
-/// Cases with widths below, at and above the vectors of every instruction set; with images for one thread and for
-/// several; and with more steps than the 16 that are turned into rows at once.
+/// Cases with widths below, at and above the vector lengths of every instruction set, with images for one thread and
+/// for several, and with more steps than the 16 that are reordered at once.
 const std::vector<Case> recurrent_cases = {
     {"one of everything", Recurrent{.hidden = 1}, {{1, 1, 1, 1}}},
     {"small", Recurrent{.hidden = 3}, {{2, 4, 5, 1}}},
@@ -40,8 +40,8 @@ const std::vector<Case> recurrent_cases = {
     {"GRU, inference", Recurrent{.hidden = 6, .cell = gru_cell, .reverse = true}, {{5, 3, 18, 1}}, {}, Mode::inference},
 };
 
-/// Cases that are too large for differences: several images for a block of threads, weights beyond its registers,
-/// hidden values beyond one block, more ids than a block has threads.
+/// These cases and larger cases, which would take too long by differences: several images per block, weights beyond the
+/// block's registers, hidden values beyond one block, more ids than threads of a block.
 std::vector<Case> large_cases() {
   std::vector<Case> all = recurrent_cases;
   all.push_back({"two images for a block", Recurrent{.hidden = 3}, {{135, 2, 3, 1}}});
@@ -56,8 +56,8 @@ std::vector<Case> large_cases() {
 }  // namespace
 
 TEST_CASE("an LSTM whose gates are open sums its inputs, by hand") {
-  // i = f = o = 1, as a hard gate is from 2.5 on: c[t] = c[t - 1] + tanh(x[t]), h = tanh(c). With tanh(x) = 1/2, 1/4:
-  // c = 1/2, 3/4. From dy at the last step alone: dc = 1 - h^2, dx[t] = dc (1 - tanh(x[t])^2).
+  // A hard gate is 1 from 2.5 on, so i = f = o = 1, c[t] = c[t - 1] + tanh(x[t]) and h = tanh(c). Here tanh(x) = 1/2,
+  // 1/4, so c = 1/2, 3/4. With dy only at the last step, dc = 1 - h^2 and dx[t] = dc (1 - tanh(x[t])^2).
   const Case c{"", Recurrent{.hidden = 1, .steps = last, .gates = hard}, {{1, 1, 2, 1}}};
   const double h = std::tanh(0.75), dc = 1 - h * h;
   Feed feed{{{std::atanh(0.5), std::atanh(0.25)}}, {{0, 0, 1, 0}, {0, 0, 0, 0}, {10, 10, 0, 10}}, {}, {1}};
@@ -67,32 +67,32 @@ TEST_CASE("an LSTM whose gates are open sums its inputs, by hand") {
   check_example(whole, feed, {{h, std::tanh(0.25)}});
 }
 
-TEST_CASE("an LSTM's recurrent weights take h of the step before, by hand") {
-  // x is 0. Without recurrent weights i = f = o = 1/2 and g = tanh(2): c1 = g / 2, h1 = tanh(c1) / 2. The gate g of the
-  // second step has 2 + 3 h1: c2 = c1 / 2 + tanh(2 + 3 h1) / 2.
+TEST_CASE("an LSTM's recurrent weights multiply h of the previous step, by hand") {
+  // x is 0. In step 1, i = f = o = 1/2 and g = tanh(2), so c1 = g / 2 and h1 = tanh(c1) / 2. In step 2, g = tanh(2 + 3
+  // h1), so c2 = c1 / 2 + tanh(2 + 3 h1) / 2.
   const double c1 = std::tanh(2.0) / 2, h1 = std::tanh(c1) / 2, c2 = c1 / 2 + std::tanh(2 + 3 * h1) / 2;
   const Feed feed{{{0, 0}}, {{5, 6, 7, 8}, {0, 0, 3, 0}, {0, 0, 2, 0}}, {}, {0, 0}};
   check_example({"", Recurrent{.hidden = 1}, {{1, 1, 2, 1}}}, feed, {{h1, std::tanh(c2) / 2}});
 }
 
 TEST_CASE("an LSTM's gates have the order i, f, g, o, by hand") {
-  // One step: c = i g, h = o tanh(c); f has nothing to forget.
+  // There is one step, so c = i g and h = o tanh(c). The gate f has no effect.
   const Case c{"", Recurrent{.hidden = 1}, {{1, 1, 1, 1}}};
   const auto logistic = [](double a) { return 1 / (1 + std::exp(-a)); };
   const Feed feed{{{1}}, {{1, 100, -2, 3}, {0, 0, 0, 0}, {0, 0, 0, 0}}, {}, {0}};
   check_example(c, feed, {{logistic(3) * std::tanh(logistic(1) * std::tanh(-2.0))}});
 }
 
-TEST_CASE("a GRU's z divides h between n and h of the step before, by hand") {
-  // z = 1/2 without weights: h1 = n1 / 2, h2 = n2 / 2 + h1 / 2, where n = tanh(x) = 1/2, 1/4. From dy at the last step:
-  // dn2 = 1/2, dn1 = 1/4, dx = dn (1 - n^2).
+TEST_CASE("a GRU's h is (1 - z) n + z h of the previous step, by hand") {
+  // z has no weights, so z = 1/2, h1 = n1 / 2 and h2 = n2 / 2 + h1 / 2, where n = tanh(x) = 1/2, 1/4. With dy only at
+  // the last step, dn2 = 1/2, dn1 = 1/4 and dx = dn (1 - n^2).
   const Case c{"", Recurrent{.hidden = 1, .cell = gru_cell, .steps = last}, {{1, 1, 2, 1}}};
   const Feed feed{{{std::atanh(0.5), std::atanh(0.25)}}, {{0, 0, 1}, {0, 0, 0}, {3, 0, 0, 0}}, {}, {1}};
   check_example(c, feed, {{0.25}, {{0.25 * 0.75, 0.5 * 0.9375}}});
 }
 
-TEST_CASE("a GRU's r multiplies the product with h and its bias, by hand") {
-  // x is 0, r = z = 1/2: n1 = tanh(1 + 2 / 2), h1 = n1 / 2, n2 = tanh(1 + (3 h1 + 2) / 2), h2 = n2 / 2 + h1 / 2.
+TEST_CASE("a GRU's r multiplies the sum of the product with h and its bias, by hand") {
+  // x is 0 and r = z = 1/2, so n1 = tanh(1 + 2 / 2), h1 = n1 / 2, n2 = tanh(1 + (3 h1 + 2) / 2), h2 = n2 / 2 + h1 / 2.
   const double h1 = std::tanh(2.0) / 2, n2 = std::tanh(1 + (3 * h1 + 2) / 2);
   const Feed feed{{{0, 0}}, {{5, 6, 7}, {0, 0, 3}, {0, 0, 1, 2}}, {}, {0, 0}};
   check_example({"", Recurrent{.hidden = 1, .cell = gru_cell}, {{1, 1, 2, 1}}}, feed, {{h1, n2 / 2 + h1 / 2}});
@@ -105,7 +105,7 @@ TEST_CASE("a GRU's gates have the order r, z, n, m, by hand") {
   check_example(c, feed, {{logistic(1.25) * std::tanh(0.625 + 2 * logistic(1.25))}});
 }
 
-TEST_CASE("a recurrent op in f64 follows its definition") {
+TEST_CASE("a recurrent op in f64 equals its definition") {
   for (const Case& c : large_cases()) {
     INFO(to_string(c));
     const auto spec = make_spec(backend(), c, {.dtype = DType::f64});
@@ -120,8 +120,7 @@ TEST_CASE("a recurrent op agrees with the oracle") { check_all_against_oracle(la
 
 TEST_CASE("a recurrent op has the gradients of finite differences") { check_all_differences(recurrent_cases); }
 
-TEST_CASE(
-    "a recurrent op's id out of range makes its sequence NaN from its step on, and adds to no weight of the input") {
+TEST_CASE("an id out of range makes a recurrent op's sequence NaN from this step on") {
   const Case c{"", Recurrent{.hidden = 2, .vocabulary = 3}, {{2, 1, 3, 1}}};
   const auto spec = make_spec(backend(), c, {.dtype = DType::f64});
   if (decided_by_library() && refused(*spec)) return;

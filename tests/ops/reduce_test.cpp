@@ -9,7 +9,7 @@ namespace {
 
 constexpr ReduceBy all_by[] = {ReduceBy::mean, ReduceBy::sum, ReduceBy::max};
 
-/// Means, sums and maxima, over every set of axes and at the edges of strips and warps.
+/// Means, sums and maxima over every set of axes, at the edges of strips and warps.
 std::vector<Case> reduce_cases() {
   std::vector<Case> all;
   for (const ReduceBy by : all_by) {
@@ -28,7 +28,7 @@ std::vector<Case> reduce_cases() {
   return all;
 }
 
-/// The gradient of each element, by a plain loop, if y[i] gets dy[i].
+/// The gradient of x for a maximum, by a plain loop: the first largest element gets dy.
 Values first_winners(const Values& x, const Shape& shape, const Reduce& op, const Values& dy) {
   Values dx(x.size(), 0);
   const int c_of_y = op.channels ? 1 : shape.c, h_of_y = op.rows ? 1 : shape.h, w_of_y = op.columns ? 1 : shape.w;
@@ -48,7 +48,7 @@ Values first_winners(const Values& x, const Shape& shape, const Reduce& op, cons
 
 }  // namespace
 
-TEST_CASE("reduce, by hand: one axis becomes one element") {
+TEST_CASE("reduce, by hand: one axis is reduced to one element") {
   const Shape x{1, 2, 2, 2};
   const Feed feed{{{1, 2, 3, 4, 5, 6, 7, 9}}, {}, {}, {2, 4, 8, 16}};
   check_example({"", Reduce{ReduceBy::sum, true, false, false}, {x}}, feed,
@@ -59,7 +59,7 @@ TEST_CASE("reduce, by hand: one axis becomes one element") {
                 {{2, 4, 6, 9}, {{0, 2, 0, 4, 0, 8, 0, 16}}});
 }
 
-TEST_CASE("reduce, by hand: channels and columns become one element for each row") {
+TEST_CASE("reduce, by hand: channels and columns are reduced to one element for each row") {
   const Feed feed{{{1, 2, 3, 4, 5, 6, 7, 8}}, {}, {}, {2, 4}};
   check_example({"", Reduce{ReduceBy::sum, true, false, true}, {{1, 2, 2, 2}}}, feed,
                 {{14, 22}, {{2, 2, 4, 4, 2, 2, 4, 4}}});
@@ -80,7 +80,7 @@ TEST_CASE("of equal elements the first one in order of c, h, w gets the gradient
   }
 }
 
-TEST_CASE("a NaN is the maximum, and gets its gradient") {
+TEST_CASE("a NaN is the maximum of a reduce, and gets the gradient") {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   for (const Shape& shape : {Shape{1, 1, 1, 70}, Shape{1, 70, 1, 2}}) {
     const Reduce op{ReduceBy::max, shape.c > 1, false, shape.c == 1};
@@ -94,9 +94,10 @@ TEST_CASE("a NaN is the maximum, and gets its gradient") {
   }
 }
 
-TEST_CASE("a mean over a long axis is as exact as one over a short axis") {
+TEST_CASE("a mean over a long axis is as exact as a mean over a short axis") {
   for (const Shape& shape : {Shape{1, 1, 1, 1 << 20}, Shape{1, 1, 1 << 19, 2}}) {
-    const Values tenths(static_cast<std::size_t>(shape.count()), 0.1);  // one by one in f32 they drift by a per cent
+    const Values tenths(static_cast<std::size_t>(shape.count()),
+                        0.1);  // a simple sum in f32 would be wrong by a per cent
     const Case c{"", Reduce{ReduceBy::mean, false, shape.w == 2, shape.w != 2}, {shape}, {}, Mode::inference};
     const Result got = run_case(c, {{tenths}}, {.dtype = DType::f32});
     CHECK(std::abs(got.y.at(0) - 0.1) <= 0.1 * 520 * 0x1p-24);

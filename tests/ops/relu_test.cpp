@@ -22,7 +22,7 @@ TEST_CASE("relu, by hand: the gradient at 0 is 0") {
                 {{0, 0, 3, 0}, {{0, 0, 7, 0}}});
 }
 
-TEST_CASE("relu lets a NaN through") {
+TEST_CASE("relu of a NaN is NaN") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Case c{"", Relu{}, {{1, 1, 1, 19}}};
   Feed feed = make_feed(c, 1);

@@ -1,4 +1,4 @@
-// Images with another number of rows and columns.
+// Resizing images to other numbers of rows and columns.
 
 #include "lib/core/units/resize_axis.h"
 #include "tests/support/cases/suite.h"
@@ -8,7 +8,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// Cases whose weights are quarters, or 1.
+/// Cases whose weights are 1 or multiples of 1/4, and therefore exact.
 const std::vector<Case> exact_cases = {
     {"nearest", Resize{.to = {8, 10}}, {{2, 3, 4, 5}}},
     {"nearest of other extents", Resize{.to = {7, 3}}, {{2, 5, 4, 5}}},
@@ -38,7 +38,7 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-TEST_CASE("resize, by hand: what each column shows, and the gradients of a cell") {
+TEST_CASE("resize, by hand: the source of each column, and the gradients") {
   const auto check = [](Resize op, const Values& y, const Values& dx) {
     check_example({"", op, {{1, 1, 1, 3}}}, {{{0, 8, 16}}, {}, {}, {1, 2, 4, 8, 16, 32}}, {y, {dx}});
   };
@@ -49,12 +49,12 @@ TEST_CASE("resize, by hand: what each column shows, and the gradients of a cell"
   check({.to = {1, 6}, .by = ResizeBy::linear_aligned}, {0, 3.2, 6.4, 9.6, 12.8, 16}, {3, 16.8, 43.2});
 }
 
-TEST_CASE("resize, by hand: rows have other weights than columns") {
+TEST_CASE("resize, by hand: rows and columns have their own weights") {
   check_example({"", Resize{.to = {4, 1}, .by = ResizeBy::linear}, {{1, 1, 2, 2}}},
                 {{{0, 2, 8, 16}}, {}, {}, {1, 2, 4, 8}}, {{1, 3.75, 9.25, 12}, {{1.75, 1.75, 5.75, 5.75}}});
 }
 
-TEST_CASE("the nearest cell is the exact quotient, whatever the extents") {
+TEST_CASE("the nearest cell of a resize is the exact quotient, for all extents up to 100") {
   std::int64_t wrong = 0;
   for (int from = 1; from <= 100; ++from)
     for (int to = 1; to <= 100; ++to) {
@@ -70,6 +70,6 @@ TEST_CASE("the nearest cell is the exact quotient, whatever the extents") {
 
 TEST_CASE("resize agrees with the oracle") { check_all_against_oracle(cases()); }
 
-TEST_CASE("resize is exact in whole numbers where its weights are") { check_all_integers(exact_cases); }
+TEST_CASE("resize is exact in whole numbers if its weights are exact") { check_all_integers(exact_cases); }
 
 TEST_CASE("resize has the gradients of finite differences") { check_all_differences(cases()); }

@@ -1,4 +1,5 @@
-// A tensor times fixed or learned numbers, plus others: numbers of each channel, or one pair for all.
+// A tensor times a scale plus a shift. They are fixed or learned, and each channel has its own pair or all have one
+// pair.
 
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
@@ -27,7 +28,7 @@ const std::vector<Case> scale_shift_cases = {
 
 }  // namespace
 
-TEST_CASE("scale and shift, by hand: each channel has its own, and the gradient is scaled alike") {
+TEST_CASE("scale and shift, by hand: each channel has its own pair, and dx is dy times the scale") {
   check_example({"", ScaleShift{}, {{1, 2, 1, 2}}}, {{{1, 2, 3, 4}}, {}, {{10, -1}, {5, 7}}, {1, 2, 3, 4}},
                 {{15, 25, 4, 3}, {{10, 20, -3, -4}}, {}, {{10, -1}, {5, 7}}});
 }
@@ -46,7 +47,7 @@ TEST_CASE("scale and shift, by hand: if learned, their gradients are the sums of
                 {{-0.5, 0, 0.5, 1}, {{0.5, 1, 1.5, 2}}, {{30}, {10}}});
 }
 
-TEST_CASE("scale and shift start as 1 and 0, and no training changes them") {
+TEST_CASE("fixed scale and shift are initially 1 and 0, and no training changes them") {
   Graph graph("fixed");
   scale_shift(fully_connected(graph.input({2, 3, 1, 1}, "x"), "fc", {.outputs = 2}), "fixed");
   Plan plan(graph, backend(), {.optimiser = Sgd{.momentum = 0.9, .weight_decay = 0.5}});

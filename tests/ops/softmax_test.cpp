@@ -32,14 +32,14 @@ const std::vector<Case> softmax_cases = [] {
 }  // namespace
 
 TEST_CASE("softmax, by hand") {
-  // e^0 and e^ln(3) give the probabilities 1/4 and 3/4. dx = y (dy - sum of y dy), and the sum is 1.
+  // e^0 and e^ln(3) give the probabilities 1/4 and 3/4. dx = y (dy - sum(y dy)), and sum(y dy) is 1.
   check_example({"", Softmax{}, {{1, 2, 1, 1}}}, {{{0, std::log(3.0)}}, {}, {}, {4, 0}},
                 {{0.25, 0.75}, {{0.75, -0.75}}});
   check_example({"", Softmax{}, {{1, 4, 1, 1}}}, {{{7, 7, 7, 7}}, {}, {}, {4, 0, 0, 8}},
                 {{0.25, 0.25, 0.25, 0.25}, {{0.25, -0.75, -0.75, 1.25}}});
 }
 
-TEST_CASE("softmax, by hand: over channels, not over places") {
+TEST_CASE("softmax, by hand: over channels, not over pixels") {
   const double a = 1 / (1 + std::exp(2.0)), b = 1 / (1 + std::exp(-4.0));
   check_example({"", Softmax{}, {{1, 2, 1, 2}}}, {{{1, 4, 3, 0}}}, {{a, b, 1 - a, 1 - b}});
 }
@@ -51,7 +51,7 @@ TEST_CASE("softmax, by hand: along rows and along columns") {
 }
 
 TEST_CASE("log softmax, by hand, does not overflow") {
-  // y = x - max - log(sum): the sum is 2. dx = dy - exp(y) times the sum of dy, which is 4.
+  // y = x - max - log(sum of exp(x - max)), and this sum is 2. dx = dy - exp(y) sum(dy), and sum(dy) is 4.
   const Case c{"", Softmax{.log = true}, {{1, 3, 1, 1}}};
   const double half = std::log(0.5);
   check_example(c, {{{1000, 1000, -1000}}, {}, {}, {1, 0, 3}}, {{half, half, -2000 + half}, {{-1, -2, 3}}});

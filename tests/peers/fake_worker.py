@@ -1,11 +1,10 @@
-"""Speaks for any worker of a race, and for the judge, without computing anything. It stands for the program whose name
-its file has: lamina_bench, onednn_worker, python or python3.
+"""A fake of the workers of a race and of its judge, which computes nothing. It plays the program whose name its file
+has: lamina_bench, onednn_worker, python or python3.
 
-The environment's FAKE names a file of JSON, which has "log", a file to which it writes what it was started with and
-asked for; "judge", a status; "convolutions", by network; and for each worker by its name, as torch:tf32+compiled, what
-differs from the usual: "seconds" of a pass, "cpu" seconds, "difference", "rounding", "fault" as die:open or
-error:pass:3 (the third pass), "only" (the network that has the fault). A worker that hangs says so on standard error, and
-answers after a minute."""
+The environment variable FAKE names a JSON file with "log", the file for its start and requests; "judge", the exit
+status of the judge; "convolutions" by network; and settings by worker, such as torch:tf32+compiled: "seconds" of a
+pass, "cpu" seconds, "difference", "rounding", "fault" (die:open, or error:pass:3 for the third pass), "only" (the
+network that has the fault). A worker that hangs says so on standard error, and answers after a minute."""
 
 import json
 import os
@@ -23,7 +22,7 @@ def log(*what):
 
 
 def who():
-    """The worker's name, and its network."""
+    """The worker's name and its network."""
     if program == "onednn_worker":
         return "onednn" + f":{words[1]}" * (words[1] != "f32"), ""
     if program == "lamina_bench":
@@ -41,7 +40,7 @@ def who():
     return "+".join([engine + f":{precision}" * (precision != "f32"), *config["flags"]]), config["net"]
 
 
-if words[:1] == ["-c"]:  # asked for the version of a peer: it can import any peer except openvino
+if words[:1] == ["-c"]:  # the version of a peer: any peer except openvino can be imported
     print("9.9")
     sys.exit("openvino" in words[1])
 if words[:1] == ["compare"]:
@@ -57,7 +56,7 @@ log(name, "start", words, environment)
 
 
 def fails(command):
-    """Does what the fault says. Returns whether that was an answer."""
+    """Carries out the fault, if it is for this command. Returns whether the fault has answered the command."""
     counts[command] = counts.get(command, 0) + 1
     if command != place or its.get("only", network) != network or counts[command] != int(number or counts[command]):
         return False

@@ -1,4 +1,4 @@
-"""A race whose workers and judge are fake_worker.py: its folder, its programs, and what was asked of them."""
+"""Races whose workers and judge are fake_worker.py: folders, programs, and the log of requests."""
 
 import contextlib
 import importlib.machinery
@@ -37,14 +37,14 @@ PROGRAMS = ("lamina_bench", "onednn_worker", "python", "python3")
 
 
 class Folder(unittest.TestCase):
-    """Tests with a folder of their own for files and programs."""
+    """Tests that have a temporary folder for files and programs."""
 
     def setUp(self):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
         self.out, self.said = os.path.join(self.folder, "out.json"), os.path.join(self.folder, "said")
 
     def begin(self, command, **how):
-        """Starts a program in a session of its own, with interrupts as usual; self.said gets what it prints."""
+        """Starts a program in a new session with default signals. self.said gets its output."""
         with open(self.said, "w") as said:
             child = subprocess.Popen(command, **{"stdout": said} | how, stderr=said, start_new_session=True,
                                      preexec_fn=default_signals)
@@ -60,18 +60,18 @@ class Folder(unittest.TestCase):
 
 
 class Fakes(Folder):
-    """A folder with programs that are fake_worker.py."""
+    """A folder with programs that are all copies of fake_worker.py."""
 
     def setUp(self):
         super().setUp()
         self.log = os.path.join(self.folder, "log")
         with open(os.path.join(HERE, "fake_worker.py")) as file:
-            text = f"#!{sys.executable} -IS\n{file.read()}"  # -IS: it starts faster without site-packages
+            text = f"#!{sys.executable} -IS\n{file.read()}"  # -IS: starts faster, without site-packages
         for name in PROGRAMS:
             self.program(name, text)
 
     def tell(self, told):
-        """The environment of a race whose fakes behave as told."""
+        """The environment of a race with these settings for the fakes."""
         path = os.path.join(self.folder, "told.json")
         with open(path, "w") as file:
             json.dump({"log": self.log, "convolutions": CONVOLUTIONS} | told, file)
@@ -85,7 +85,7 @@ class Fakes(Folder):
                 "--rounds", "2", "--retries", "0", "--benchmark_out", self.out, *words]
 
     def race(self, *words, status=0, memory="no", told=(), environment=()):
-        """Runs a race, of vgg16 unless the words name other networks. Returns what it printed, and its file."""
+        """Runs a race, by default of vgg16. Returns its output and its file."""
         words = words if words and not words[0].startswith("-") else ("vgg16", *words)
         more = () if "layers" in words or "trainings" in words else ("--memory", memory)
         said = types.SimpleNamespace(out=io.StringIO(), err=io.StringIO())
@@ -101,14 +101,14 @@ class Fakes(Folder):
         return done, self.written()
 
     def written(self):
-        """The file of a race; None: there is none."""
+        """The file of a race, or None if there is no file."""
         if not os.path.exists(self.out):
             return None
         with open(self.out) as file:
             return json.load(file)
 
     def asked(self, command=None):
-        """[worker, command, words ...] of what the workers were asked, in order."""
+        """The logged requests [worker, command, words ...], in order."""
         if not os.path.exists(self.log):
             return []
         with open(self.log) as file:
@@ -116,5 +116,5 @@ class Fakes(Folder):
         return [one for one in found if command in (None, one[1])]
 
     def started(self):
-        """{worker: (its words, its environment)}."""
+        """{worker: [words, environment] of its start}."""
         return {name: rest for name, _, *rest in self.asked("start")}

@@ -1,4 +1,4 @@
-"""The layer workers compute the same: usage: onednn_test.py LAMINA_BENCH ONEDNN_WORKER"""
+"""The layer workers of Lamina and oneDNN have the same results. usage: onednn_test.py LAMINA_BENCH ONEDNN_WORKER"""
 
 import itertools
 import os
@@ -22,8 +22,8 @@ CONVOLUTIONS = {  # n c h w, k r s, stride, pad, dilation, groups, bias
     "dilated, odd in every number": "1 6 17 12 10 3 2 2 1 2 0 2 3 1 0",
     "1x1": "3 24 7 7 40 1 1 1 1 0 0 1 1 1 0",
 }
-# The numbers are whole and the sums exact; only Winograd, which multiplies by fractions, rounds. f32 rounds by 6e-8,
-# and Winograd's six-point transforms amplify that about 100 times. In bf16 either side rounds what it writes, by 2^-8.
+# Numbers are whole, so all sums are exact except with Winograd, which multiplies by fractions. f32 rounds by 6e-8, and
+# Winograd's six-point transforms amplify this about 100 times. In bf16 both sides round their results by 2^-8.
 TOLERANCES = {"f32": 1e-5, "bf16": 2 * 2**-8 + 1e-5}
 
 
@@ -53,7 +53,7 @@ class Workers(unittest.TestCase):
                         self.assertEqual(len(answer["result"]), len(expected))
                         error = max(abs(a - b) for a, b in zip(answer["result"], expected))
                         self.assertLessEqual(error, tolerance * largest)
-            if precision == "f32":  # oneDNN has bf16 on some processors alone
+            if precision == "f32":  # oneDNN has bf16 only on some processors
                 self.assertLessEqual({("onednn", variant, what) for variant in ("any", "nchw")
                                       for what in LAYER_PASSES}, variants)
 

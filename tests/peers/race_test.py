@@ -1,4 +1,4 @@
-"""The race as a whole, with workers and a judge that compute nothing; most races run in this process."""
+"""Whole races, with fake workers and a fake judge. Most races run in this process."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from fakes import FIRST, Fakes, results, runner
 
 
 def value_of(flag, words):
-    """The value of a flag among words."""
+    """The value of a flag in `words`."""
     return next(word.partition("=")[2] for word in words if word.startswith(f"--{flag}="))
 
 
@@ -66,7 +66,7 @@ class Networks(Fakes):
 
     def test_other_numbers_than_ours_are_a_failure_and_are_not_timed(self):
         infinite, none = float("inf"), float("nan")
-        for mode, cases in (  # of each variant: the difference, the rounding, and the bound; None: the numbers differ
+        for mode, cases in (  # by variant: difference, rounding, bound; bound None: the numbers differ too much
                 ("inference", {"torch": (9e-5, 0, 1e-4), "torch+compiled": (2e-4, 1.0, None),
                                "torch+passive": (infinite, 0, None), "onnxruntime": (none, 0, None)}),
                 ("training", {"torch": (9e-4, 1e-3, 1e-3), "torch+compiled": (1.8e-3, 1e-3, 2e-3),
@@ -114,7 +114,7 @@ class Networks(Fakes):
     def test_where_nothing_can_be_compared_the_status_says_so(self):
         done, result = self.race("--peers", "torch", status=1, told={"torch": {"fault": "die:greeting"}})
         self.assertIn("nothing could be compared", done.stderr)
-        self.assertTrue(result["benchmarks"])  # ours are kept all the same
+        self.assertTrue(result["benchmarks"])  # our rows are kept
         self.assertNotIn("judge", [name for name, *_ in self.asked()])
 
     def test_settings_of_the_environment_reach_the_workers_that_they_are_for(self):
@@ -176,7 +176,7 @@ class OnAGpu(Fakes):
         self.assertEqual({(one["variant"], one["peak_MiB"]) for one in result["memory"]},
                          {("cuda", 5.0), ("cudnn+graph", 5.0), ("torch+benchmark", 10.0), ("cudnn:tf32", 5.0),
                           ("torch:tf32+benchmark@nhwc", 10.0)})
-        self.assertEqual([command for _, command, *_ in self.asked()].count("check"), 2)  # each peer's numbers, once
+        self.assertEqual([command for _, command, *_ in self.asked()].count("check"), 2)  # one check of each peer
 
     def test_a_rehearsal_has_the_workers_of_a_gpu_on_the_processor(self):
         self.race("--device", "rehearsal", "--ours", "cuda-host", "--peers", "torch:tf32,torch+compiled")
@@ -205,7 +205,7 @@ class Layers(Fakes):
             "layer/alexnet/conv2/backward_params": two, "layer/alexnet/conv2/backward_data": two})
         self.assertEqual({(row["variant"], row["algorithm"]) for row in result["benchmarks"]},
                          {("eigen", "eigen's"), ("onednn@any", "onednn's"), ("onednn@nchw", "onednn's")})
-        self.assertEqual(result["failures"], [])  # oneDNN has no Winograd here, which is no fault
+        self.assertEqual(result["failures"], [])  # that oneDNN lacks Winograd here is no failure
         self.assertIn(["onednn", "pass", ["forward", "any", *FIRST.split()]], self.asked("pass"))
 
     def test_layers_race_within_their_type(self):
@@ -231,7 +231,7 @@ class Trainings(Fakes):
     def test_all_train_the_batches_that_lamina_wrote_and_no_epoch_is_run_again(self):
         _, result = self.race("mnist_mlp", "lstm_text", "--what", "trainings", "--share", "0.5", "--retries", "3",
                               "--peers", "torch,torch+compiled+passive")
-        started = {name: its[0] for name, its in self.started().items()}  # of the last workload
+        started = {name: its[0] for name, its in self.started().items()}  # the start for the last workload
         words = started["writer"]
         self.assertLessEqual({"--training=lstm_text", "--share=0.5", "--epochs=3"}, set(words))
         files, threads = value_of("files", words), int(value_of("threads", words))
@@ -260,7 +260,7 @@ class Ends(Fakes):
     HANGS = {"torch": {"fault": "hang:open", "only": "vgg19"}}
 
     def stopped(self, number, *words, group=False, again=(), ready="hanging", environment=()):
-        """Sends a race whose worker hangs a signal, then the signals `again`. Returns its output and status."""
+        """Sends a signal to a race whose worker hangs, then the signals `again`. Returns its output and status."""
         child = self.begin(self.command("--peers", "torch", "--memory", "no", *words), stdout=subprocess.DEVNULL,
                            env=self.tell(self.HANGS) | dict(environment))
         latest = time.monotonic() + 60
@@ -272,7 +272,7 @@ class Ends(Fakes):
         for one in again:
             time.sleep(0.001)
             child.send_signal(one)
-        child.wait(timeout=40)  # less than a worker hangs
+        child.wait(timeout=40)  # shorter than a worker hangs
         self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("lamina-race-")], [])
         return self.text().replace(f"{ready}\n", "", 1), child.returncode
 
@@ -300,7 +300,7 @@ class Ends(Fakes):
 
     def test_an_interrupt_while_the_program_is_loaded_ends_it_without_a_word(self):
         os.mkdir(os.path.join(self.folder, "slow"))
-        with open(os.path.join(self.folder, "slow/argparse.py"), "w") as file:  # which it imports
+        with open(os.path.join(self.folder, "slow/argparse.py"), "w") as file:  # the race imports it
             file.write("import sys, time\nprint('loading', file=sys.stderr, flush=True)\ntime.sleep(60)\n")
         said, status = self.stopped(signal.SIGINT, "vgg16", ready="loading",
                                     environment={"PYTHONPATH": os.path.join(self.folder, "slow")})

@@ -46,7 +46,7 @@ class Serve(unittest.TestCase):
         self.assertEqual(facts["commit"], commit)
 
     def written(self, net, **more):
-        """The files that it writes for a network, and the extents of the tensors in check.safetensors."""
+        """The files that the worker writes for a network, and the extents of the tensors in check.safetensors."""
         with tempfile.TemporaryDirectory() as folder:
             _, status = self.ask(net=net, batch=2, threads=1, files=folder, **more)
             self.assertEqual(status, 0)
@@ -58,14 +58,14 @@ class Serve(unittest.TestCase):
     def test_a_network_is_written_with_what_it_computes_for_peers(self):
         files, extents = self.written("mnist_cnn", write_onnx=True)
         self.assertEqual(files, ["check.safetensors", "network.onnx", "weights.safetensors"])
-        self.assertEqual(extents, {"x": [2, 1, 28, 28], "y": [2, 10, 1, 1]})  # with dropout there is no y_training
+        self.assertEqual(extents, {"x": [2, 1, 28, 28], "y": [2, 10, 1, 1]})  # a network with dropout has no y_training
         files, extents = self.written("resnet18")
         self.assertEqual(files, ["check.safetensors", "weights.safetensors"])
         self.assertEqual(extents, {"x": [2, 3, 224, 224], "y": [2, 1000, 1, 1], "y_training": [2, 1000, 1, 1]})
 
     def test_a_convolution_is_timed_and_its_numbers_are_exact_in_every_pass(self):
         conv = "1 1 1 2 1 1 1 1 1 0 0 1 1 1 0"
-        passes = {"forward": 2, "backward_params": 1, "backward_data": 2}  # and how many numbers they give
+        passes = {"forward": 2, "backward_params": 1, "backward_data": 2}  # the number of results of each pass
         (_, *answers, listed), status = self.ask(
             *(f"{command} {what} nchw {conv}" for what in passes for command in ("open", "pass", "result")),
             "list resnet18 4", threads=1)

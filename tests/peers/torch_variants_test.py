@@ -1,4 +1,4 @@
-"""PyTorch's variants, as far as a processor shows them: settings, passes, numbers against Lamina's. 77: no torch."""
+"""PyTorch's variants on a processor: settings, passes, results compared with Lamina. Status 77: no torch."""
 
 import importlib.util
 import json
@@ -87,7 +87,7 @@ class Networks(unittest.TestCase):
         grad = next(network.net.parameters()).grad
         self.assertFalse(grad.any())
         network.run()
-        self.assertIs(next(network.net.parameters()).grad, grad)  # added to where it was
+        self.assertIs(next(network.net.parameters()).grad, grad)  # gradients are added in place
         self.assertTrue(grad.any())
         keras = timed_network.TimedNetwork("mnist_mlp", "training", "nchw", 2, self.variant())
         keras.run()
@@ -113,7 +113,7 @@ class Worker(unittest.TestCase):
         return [json.loads(line) for line in done.stdout.splitlines()], done.returncode
 
     def written(self, *lines, **config):
-        """A folder with what Lamina writes for peers, and its last answer."""
+        """A folder with the files that Lamina writes for peers, and Lamina's last answer."""
         folder = self.enterContext(tempfile.TemporaryDirectory())
         program = os.environ.get(networks.ASKED, networks.BENCH)
         done = subprocess.run(variants.serve_command(program, threads=1, files=folder, **config),
@@ -130,7 +130,7 @@ class Worker(unittest.TestCase):
         for damaged in (False, True):
             for name in ("network.onnx", "weights.safetensors") if damaged else ():
                 path = os.path.join(folder, name)
-                with open(path, "r+b") as file:  # the last weights come last, or nearly so
+                with open(path, "r+b") as file:  # the middle of the file is in the weights of a late layer
                     file.seek(os.path.getsize(path) // 2)
                     file.write(b"\0" * 4096)
             differences.append([self.ask("check inference nchw", script=script, net="mnist_cnn", files=folder,

@@ -1,4 +1,4 @@
-"""The words of --ours and --peers and the other options of a race: what each means, and what is refused, and why."""
+"""The words of --ours and --peers and the other options of a race: their meaning, and the errors for wrong ones."""
 
 import contextlib
 import csv
@@ -10,19 +10,19 @@ import shlex
 import sys
 import unittest
 
-import fakes  # which finds the modules of a race
+import fakes  # makes the modules of a race importable
 import networks
 import options
 import pythons
 import variants
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LEFT_OUT = {"googlenet_caffe", "resnet50_v1"}  # of the table of layers, where they only tell variants apart
+LEFT_OUT = {"googlenet_caffe", "resnet50_v1"}  # only in the table of layers, to show variants
 
 
 class Options(fakes.Folder):
     def setUp(self):
-        """Programs to be found and never to be run."""
+        """Makes programs that can be found but must not run."""
         super().setUp()
         for name in ("lamina_bench", "onednn_worker"):
             self.program(name)
@@ -31,7 +31,7 @@ class Options(fakes.Folder):
         return options.parse("", ["--program", os.path.join(self.folder, "lamina_bench"), *words])
 
     def variant(self, word, *words):
-        """What a word of either side means."""
+        """The variant of a word of --ours or --peers, and the parsed options."""
         side = "--ours" if word.split("=")[0].split("+")[0].split(":")[0].split("@")[0] in variants.OURS else "--peers"
         found = self.parse(side, word, *words)
         return (found.ours_variants if side == "--ours" else found.peers_variants)[0], found
@@ -42,7 +42,7 @@ class Options(fakes.Folder):
         for path in stored:
             with open(path) as file:
                 result = json.load(file)
-            # Rows of peers that are no longer raced have no command.
+            # Only rows of peers that can still race have a command.
             for command in {one["rerun"] for one in result["benchmarks"] + result["comparisons"] if "rerun" in one}:
                 program, *words = shlex.split(command)
                 self.assertEqual(program, "bench/race/race")

@@ -1,4 +1,4 @@
-"""Rows by several programs in turns: calls, rows, ends of a comparison. usage: versions_test.py LAMINA_BENCH"""
+"""bench/race/versions runs several programs in turns: calls, rows, results. usage: versions_test.py LAMINA_BENCH"""
 
 import glob
 import json
@@ -8,7 +8,7 @@ import sys
 import time
 import unittest
 
-import fakes  # which finds the modules of a race and of bench/
+import fakes  # makes the modules of a race and of bench/ importable
 import results
 import wheels
 
@@ -34,7 +34,7 @@ def row(of, milliseconds, **more):
 
 class Versions(fakes.Folder):
     def shell(self, name, body):
-        """A shell script, in which $out is the file that it must write."""
+        """A shell script in which $out is the file of results to write."""
         return self.program(name, '#!/bin/bash\nhere=$(dirname "$0")\nfor flag; do case $flag in --benchmark_out=*) '
                                   f'out=${{flag#*=}} ;; esac; done\n{body}\n')
 
@@ -46,7 +46,7 @@ class Versions(fakes.Folder):
         return self.begin([sys.executable, "-B", os.path.join(fakes.RACE, "versions"), *words, "--benchmark_out", self.out])
 
     def end(self, child, status):
-        """Waits for the end. Returns what was printed, and the file that was left."""
+        """Waits for the end. Returns the output and the file of results."""
         found = child.wait(timeout=120)
         with open(self.said) as file:
             said = file.read()
@@ -62,7 +62,7 @@ class Versions(fakes.Folder):
         return said, result, {one["name"]: one for one in (result or {}).get("comparisons", ())}
 
     def times(self, result, variant):
-        """The rounds of a variant's row of the network, and their times."""
+        """The rounds and times of a variant's row of the network NET."""
         return next((one["rounds"], one["real_times"]) for one in result["benchmarks"]
                     if one["variant"] == variant and one["name"] == results.name_of(NET))
 
@@ -100,7 +100,7 @@ class Versions(fakes.Folder):
         flags = "--batch 2 --quick --benchmark_filter=^net/"
         self.assertIn(f" {flags} --cudnn={eight} --backend=cudnn --benchmark_out=", of_eight)
         self.assertIn(f" {flags} --cudnn={nine} --backend=cudnn --benchmark_out=", of_nine)
-        self.assertTrue(of_eight.startswith(eight), of_eight)  # which opens its parts by bare names
+        self.assertTrue(of_eight.startswith(eight), of_eight)  # cuDNN 8 opens its parts without a path
         self.assertFalse(of_nine.startswith(nine), of_nine)
 
     def test_a_program_that_crashes_is_named_and_the_rows_of_all_are_kept(self):
@@ -129,7 +129,7 @@ class Versions(fakes.Folder):
             self.assertIn(lacks, said)
 
     def stopped(self, body, interrupts):
-        """The rows left after interrupts in the second program, of the whole group (as by a terminal) or not."""
+        """The rows that remain after interrupts in the second program. A terminal interrupts the whole group."""
         programs = self.shell("quick", self.leaves(row(NET, 1))) + "," + self.shell("other", body)
         child = self.start("--programs", programs, "--backend=eigen", "--batch=2", "--passes=100000",
                            "--benchmark_filter=net/mnist_cnn/inference")
@@ -186,7 +186,7 @@ class Versions(fakes.Folder):
         brought = os.path.join(wheels.default_folder(), "cudnn/*/nvidia/cudnn/lib")
         folders = named.split(",") if named else sorted(glob.glob(brought))
         if len(folders) < 2:
-            self.skipTest("no two versions of cuDNN here; bench/get-cudnn brings some")
+            self.skipTest("needs two versions of cuDNN; bench/get-cudnn fetches them")
         child = self.start("--cudnn", f"{folders[0]},{folders[-1]}", "--program", BENCH, "--batch=2",
                            "--benchmark_filter=^net/mnist_mlp/forward/")
         _, result = self.end(child, 0 if os.path.exists("/dev/nvidiactl") else 1)
@@ -196,7 +196,7 @@ class Versions(fakes.Folder):
         self.assertEqual(len(set(reports)), 2)
         for report, folder in zip(reports, (folders[0], folders[-1])):
             self.assertIn(folder, report)
-        for run in result["benchmarks"]:  # measured, or refused with the reason where there is no device
+        for run in result["benchmarks"]:  # measured, or without a device refused with the reason
             self.assertTrue(run.get("real_times") or run.get("error_message") or run.get("skip_message"))
 
     def test_wrong_use_ends_with_status_2_before_anything_runs(self):
@@ -207,7 +207,7 @@ class Versions(fakes.Folder):
                             (["--program", good, "--cudnn", "/nothing/a,/nothing/b"], "/nothing/a")):
             said, _ = self.end(self.start(*words), 2)
             self.assertIn(near, said)
-        self.out = os.path.join(good, "rows.json")  # below a file
+        self.out = os.path.join(good, "rows.json")  # a path below a file
         self.assertIn(self.out, self.end(self.start("--programs", f"{good},{good}"), 1)[0])
         self.assertFalse(os.path.exists(os.path.join(self.folder, "ran")))
 

@@ -1,4 +1,4 @@
-"""A worker of a race: what it is asked, how it fails and ends, what it is measured with; and the file of a race."""
+"""A worker of a race: its requests, failures, end and measurements; and the file of a race."""
 
 import json
 import os
@@ -37,7 +37,7 @@ class Workers(unittest.TestCase):
         its = self.worker(GROWS)
         if its.memory_growth(lambda: None) is None:
             self.skipTest("this system does not report peaks of memory")
-        for _ in range(2):  # the second finds the peak of the first reset
+        for _ in range(2):  # the second call must not see the peak of the first
             self.assertGreaterEqual(its.memory_growth(lambda: its.ask("go")), 60 << 20)
         self.assertLess(its.memory_growth(lambda: None), 4 << 20)
 

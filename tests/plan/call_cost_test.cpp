@@ -1,4 +1,4 @@
-// The least cost of calls: bytes counted by hand, and compared with the costs of single ops.
+// The lowest possible cost of calls: bytes counted by hand, and costs compared with single ops.
 
 #include "lib/core/plan/run/bind.h"
 
@@ -18,8 +18,8 @@ bool takes_two(const Op& op) {
   return std::holds_alternative<Add>(op) || std::holds_alternative<Binary>(op) || is_loss(op);
 }
 
-/// A chain of ops that runs as one unit, over inputs of 2x3x4x4 (96 elements) unless other shapes are given. Ops that
-/// take two inputs take the second one, too.
+/// A chain of ops that runs as one unit. By default its inputs are 2x3x4x4 (96 elements). The second input of every op
+/// with two inputs is the chain's last input.
 struct Chain {
   Graph graph{"chain"};
   planner::Units units;
@@ -42,7 +42,7 @@ struct Chain {
     dx_shared.resize(unit.x.size());
     return planner::call_cost(unit, passes, planner::Nodes(graph), units, dx_shared);
   }
-  /// Elements moved, in f32.
+  /// The number of f32 elements that the passes read and write.
   double moved(const std::vector<Pass>& passes, const std::vector<bool>& dx_shared = {}) const {
     return of(passes, dx_shared).bytes / 4;
   }
@@ -54,7 +54,7 @@ double bytes_of(std::span<const Call> calls) {
   return bytes;
 }
 
-/// Compares a call of each pass of one op with the pass.
+/// For each pass of one op, compares the cost of its call with the cost of the pass.
 void check_alone(const Op& op, const std::vector<Shape>& x) {
   const Chain chain({op}, true, x);
   for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data, Pass::recompute, Pass::prepare}) {
@@ -96,13 +96,13 @@ TEST_CASE("values between the nodes of a unit cost no bytes") {
 }
 
 TEST_CASE("a call that computes both gradients reads x and dy once") {
-  CHECK(Chain({BatchNorm{}}).moved(both) == 3 * map + 6 + 6);  // x, dy, dx; scale, shift and their gradients
+  CHECK(Chain({BatchNorm{}}).moved(both) == 3 * map + 6 + 6);  // x, dy, dx; scale and shift, and their gradients
   CHECK(Chain({BatchNorm{}}).moved({Pass::backward_params}) == 2 * map + 6);
 }
 
-TEST_CASE("the mask of a ReLU is read from y where the backend says that backward reads y") {
+TEST_CASE("a ReLU's mask costs a read of y if the backend says that backward reads y") {
   CHECK(Chain({BatchNorm{}, Relu{}}).moved(both) == 3 * map + 6 + 6);
-  // also y, and the gradient of the other side
+  // in addition y, and the gradient of the Add's other input
   CHECK(Chain({BatchNorm{}, Add{}, Relu{}}).moved(both) == 5 * map + 6 + 6);
   CHECK(Chain({Add{}, Relu{}}).moved({Pass::backward_data}) == 4 * map);
   const Chain conv({Conv{.channels = 3, .kernel = 3, .pad = 1}, Relu{}});  // 81 weights, 3 biases
@@ -144,20 +144,20 @@ TEST_CASE("one call computes both gradients of a depthwise convolution, and read
   CHECK(backward(graph, *make_backend("eigen", {.threads = 3}), {.input_gradient = true}).size() == 2);
   CHECK(backward(graph, *eigen, {}).front().passes == std::vector{Pass::backward_params});
   graph.fix("conv.weight");
-  CHECK(chosen({}).size() == 1);  // the bias trains
+  CHECK(chosen({}).size() == 1);  // the gradient of the bias is still wanted
   graph.fix("conv.bias");
   CHECK(chosen({}).front().passes == std::vector{Pass::backward_data});
 }
 
-TEST_CASE("a gradient that nobody wants costs nothing") {
+TEST_CASE("an unwanted gradient costs nothing") {
   const Chain conv({Conv{.channels = 3, .kernel = 3, .pad = 1}, Relu{}}, false);
   CHECK(conv.moved({Pass::backward_data}) == 0);
   CHECK(conv.of({Pass::backward_data}).flops < conv.of({Pass::backward_params}).flops);
-  // x, dy, y, and the gradients of parameters
+  // bytes of x, dy, y and the parameters' gradients
   CHECK(Chain({BatchNorm{}, Add{}, Relu{}}, false).moved(both) == 3 * map + 6);
 }
 
-TEST_CASE("a sum joins the unit before it, unless it has three values, or one value twice") {
+TEST_CASE("a sum is fused with the unit before it, unless it has three inputs, or one input twice") {
   const auto units_of = [](std::size_t norms, int others) {
     Graph graph("sum");
     std::vector<Value> inputs;
@@ -171,7 +171,7 @@ TEST_CASE("a sum joins the unit before it, unless it has three values, or one va
   CHECK(units_of(1, 2) == 2);
 }
 
-TEST_CASE("the calls of a plan publish their unit's spec, and cost no more than its ops alone") {
+TEST_CASE("the calls of a plan have their unit's spec, and cost at most as much as the single ops") {
   for (const char* net : {"resnet18", "inception_v1", "alexnet"}) {
     CAPTURE(net);
     const Graph graph = nets::build(net, {.batch = 2, .image = 64, .width_divisor = 8});

@@ -1,4 +1,4 @@
-// The algorithm that a plan runs: named for all nodes or for one, or measured by a tuner.
+// The algorithms of a plan: named for all nodes or for one node, or measured by a tuner.
 
 #include "tests/support/backend.h"
 #include "tests/support/cases/unit.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr Pass passes[] = {Pass::forward, Pass::backward_params, Pass::backward_data};
 
-/// The first or the last algorithm that the backend takes, for every pass of the convolutions here.
+/// For each pass of this file's convolutions, the first or last algorithm that the backend accepts.
 Choice of_convolutions(bool last) {
   const Case c{"", Conv{.channels = 2, .kernel = 3}, {{1, 2, 5, 5}}};
   const Spec spec = *make_spec(backend(), c, {.dtype = DType::f32});
@@ -48,7 +48,7 @@ struct FixedTuner final : Tuner {
   bool has_buffer = false;
 };
 
-/// Convolutions, and ops that lack the algorithms of convolutions.
+/// Convolutions, and ops without the algorithms of convolutions.
 Graph several_ops() {
   Graph graph("several");
   Value x = conv(graph.input({2, 3, 6, 6}), "stem", {.channels = 4, .kernel = 3, .pad = 1, .bias = false});
@@ -67,7 +67,8 @@ TEST_CASE("a measured choice runs, and equal units are measured once") {
   for (const char* name : {"a", "b", "c"}) x = conv(x, name, {.channels = 4, .kernel = 3, .pad = 1});
   CHECK_THROWS_MATCHES(Plan(graph, backend(), {.choice = {.measure = true}}), UsageError, Says("make_tuner()"));
   Plan plan(graph, backend(), {.choice = {.measure = true}, .tuner = tuner, .input_gradient = true});
-  // All three want dx and add to no gradient, so their specs are equal. a wants dx because of `input_gradient`.
+  // All three convolutions want dx and do not add to gradients, so their specs are equal. The first wants dx because of
+  // `input_gradient`.
   CHECK(tuner->measurements == 1);
   CHECK(tuner->has_buffer);
   for (const Call& call : plan.calls())
@@ -85,7 +86,7 @@ TEST_CASE("a choice by node name has precedence over the choice for all") {
   for (const Call& call : plan.calls()) CHECK(call.algorithm == algorithm_of(call.nodes[0] == 2 ? first : last, call));
 }
 
-TEST_CASE("a negative or NaN bound of the error is an error") {
+TEST_CASE("a negative or NaN max_error is an error") {
   Graph graph("bound");
   conv(graph.input({1, 1, 4, 4}), "c", {.channels = 1, .kernel = 3});
   for (const auto& [none, text] :
@@ -100,7 +101,7 @@ TEST_CASE("a negative or NaN bound of the error is an error") {
   }
 }
 
-TEST_CASE("an algorithm named for all is taken by the units that have it, and is an error if none has it") {
+TEST_CASE("an algorithm named for all nodes is used by the units that have it, and is an error if no unit has it") {
   const Choice last = of_convolutions(true);
   const std::string known = last.algorithm[2];
   Options options{.choice = last};
@@ -114,7 +115,7 @@ TEST_CASE("an algorithm named for all is taken by the units that have it, and is
   CHECK_THROWS_MATCHES(Plan(graph, backend(), options), UsageError, Says("backward_data", known));
 }
 
-TEST_CASE("an algorithm that a node does not have is an error, even for a pass that the plan does not have") {
+TEST_CASE("an algorithm that a node does not have is an error, even for a pass that the plan does not run") {
   Graph graph("two");
   conv(conv(graph.input({1, 2, 5, 5}), "a", {.channels = 2, .kernel = 3}), "b", {.channels = 2, .kernel = 3});
   const auto named = [](Mode mode, bool input_gradient, const char* node, const std::array<std::string, 3>& names) {

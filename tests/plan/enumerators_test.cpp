@@ -1,4 +1,4 @@
-// Enumerators out of range, in everything public that takes one.
+// Enumerators out of range, in all public functions and structs that take one.
 
 #include "lamina/lamina.h"
 #include "tests/support/backend.h"
@@ -8,7 +8,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// A value that is no enumerator of any enumeration.
+/// A value that is not in any enumeration.
 template <class Enumeration>
 constexpr auto none = static_cast<Enumeration>(77);
 
@@ -18,7 +18,7 @@ Graph net() {
   return graph;
 }
 
-/// Requires a UsageError that names the number.
+/// Checks that `call` throws a UsageError that names the number.
 void check_refused(const std::string& what, const std::function<void()>& call) {
   CAPTURE(what);
   CHECK_THROWS_MATCHES(call(), UsageError, Says("77"));
@@ -59,7 +59,7 @@ TEST_CASE("a unit or a choice with an enumerator out of range is not lowered") {
   CHECK(backend().algorithms(spec, none<Pass>).empty());
 }
 
-TEST_CASE("an op, a pass, a tensor or a text out of range is a usage error") {
+TEST_CASE("an op, a pass, a tensor or a text with an enumerator out of range is a usage error") {
   const std::vector<Shape> x = {{1, 2, 4, 4}};
   check_refused("rounding", [&] { infer(MaxPool{.window = 2, .stride = 2, .rounding = none<Rounding>}, x); });
   check_refused("rounding", [&] { infer(AveragePool{.window = 2, .stride = 2, .rounding = none<Rounding>}, x); });

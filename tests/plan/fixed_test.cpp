@@ -1,4 +1,4 @@
-// Fixed parameters are state, in every op: no pass computes their gradient, and no update changes them.
+// Fixed parameters of any op are state: no pass computes their gradient, and no update changes them.
 
 #include "lamina/weights.h"
 #include "tests/support/cases/plans.h"
@@ -9,7 +9,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// Every op with parameters, between ops that train.
+/// Every op with parameters, between ops with trained parameters.
 Graph many_ops(const std::vector<std::string>& fixed) {
   Graph graph("fixed");
   Value x = conv(graph.input({3, 2, 6, 5}, "x"), "first", {.channels = 4, .kernel = 3, .pad = 1});
@@ -31,7 +31,7 @@ Options options_of() { return {.dtype = DType::f64, .optimiser = Sgd{.momentum =
 
 }  // namespace
 
-TEST_CASE("fixed parameters are state: they stay as they are, and trained parameters have the same gradients") {
+TEST_CASE("fixed parameters are state: they do not change, and trained parameters have the same gradients") {
   const Graph all = many_ops({}), fixed = many_ops(some);
   CHECK(fixed.parameter_count() == all.parameter_count() - 36 - 16 - 4 - 4 - 4 - 5 * 4 * 4 * 3 - 12 * 5 - 12 * 3 - 12);
   Plan whole(all, backend(), options_of()), part(fixed, backend(), options_of());
@@ -57,7 +57,7 @@ TEST_CASE("fixed parameters are state: they stay as they are, and trained parame
   CHECK(shares.state("blur.weight").data == part.state("blur.weight").data);
 }
 
-TEST_CASE("no call computes the gradient of a filter that is fixed") {
+TEST_CASE("no call computes the gradient of a fixed filter") {
   const auto params = [](const std::vector<std::string>& fixed) {
     std::size_t calls = 0;
     const Plan plan(many_ops(fixed), backend(), options_of());

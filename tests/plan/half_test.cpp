@@ -1,5 +1,4 @@
-// Plans in f16 and bf16: the tensors that keep f32, memory that is shared without harm, and the distance of results
-// from f64.
+// Plans in f16 and bf16: the tensors that are f32, sharing of memory, and the errors compared with f64.
 
 #include "lamina/nets.h"
 #include "lib/core/numbers/float16.h"
@@ -12,7 +11,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// Ids of a large vocabulary, a mean over the steps, and a loss.
+/// A network with ids of a large vocabulary, a mean over the steps, and a loss.
 Graph reviews() {
   Graph graph("reviews");
   const Value words = embedding(graph.input({4, 1, 6, 1}, "ids"), "words", {.vocabulary = 3000, .features = 3});
@@ -21,7 +20,7 @@ Graph reviews() {
   return graph;
 }
 
-/// Batch norm, residual joins, a pool and a fully connected op, on enough numbers that errors stay small.
+/// A network with batch norm, residual adds, a pool and a fully connected op, on enough numbers for small errors.
 Graph residual() {
   Graph graph("residual");
   Value x = graph.input({8, 3, 16, 16});
@@ -37,7 +36,7 @@ Graph residual() {
   return graph;
 }
 
-/// Rounds to `dtype` what a unit of an f64 plan stores: a model of half precision with exact arithmetic.
+/// A model of half precision with exact arithmetic: rounds the results of an f64 plan's units to `dtype`.
 auto rounding_to(DType dtype) {
   return [dtype](const Spec& spec, const Lowered::Step& step) -> KernelHook {
     if (is_loss(spec.op)) return {};
@@ -67,7 +66,7 @@ auto wrong_type_of(std::size_t unit) {
 
 Options in(DType dtype, std::uint64_t seed) { return {.dtype = dtype, .seed = seed}; }
 
-/// Output and gradients of a plan whose inputs and dy are rounded to the type `values`.
+/// The output and gradients of a plan whose inputs and dy are rounded to the type `values`.
 Outcome run_on(const Graph& graph, Backend& with, DType dtype, std::uint64_t seed, DType values) {
   Plan plan(graph, with, in(dtype, seed));
   Device& device = with.device();
@@ -76,7 +75,7 @@ Outcome run_on(const Graph& graph, Backend& with, DType dtype, std::uint64_t see
   return run(plan);
 }
 
-/// The norms of the differences, for the output and for all gradients.
+/// The norms of the errors of the output and of all gradients.
 std::pair<double, double> errors(const Outcome& got, const Outcome& want) {
   double output = 0, gradients = 0;
   const auto add = [](double& sum, const Values& a, const Values& b) {
@@ -89,7 +88,7 @@ std::pair<double, double> errors(const Outcome& got, const Outcome& want) {
 
 }  // namespace
 
-TEST_CASE("in half precision values and their gradients have 16 bits, and tensors that need more precision stay f32") {
+TEST_CASE("in half precision values and their gradients have 16 bits, and tensors that need more precision are f32") {
   for (const DType dtype : half_types()) {
     Options options = in(dtype, 1);
     options.optimiser = Adam{};
@@ -113,7 +112,7 @@ TEST_CASE("in half precision values and their gradients have 16 bits, and tensor
   }
 }
 
-TEST_CASE("whole numbers keep f32 through slices and joins, and so do values that are computed from a loss") {
+TEST_CASE("whole numbers are f32 through slices and joins, and so are values that are computed from a loss") {
   Graph graph("mixed");
   const Value both = graph.input({2, 2, 4, 1}, "both");
   const Value words = embedding(slice(both, "ids", {.first = 0, .count = 1}), "words", {9, 3});
@@ -133,7 +132,7 @@ TEST_CASE("whole numbers keep f32 through slices and joins, and so do values tha
       CHECK(plan.value(node.name).dtype == (wide ? parameter_dtype(type) : type));
     }
   }
-  for (const DType type : half_types()) {  // a view cannot cast
+  for (const DType type : half_types()) {  // slices are no views here, because a view cannot cast
     Options apart = in(type, 1);
     apart.keep_values = true;
     Plan plan(graph, backend(), in(type, 1)), plain(graph, backend(), apart);
@@ -141,7 +140,7 @@ TEST_CASE("whole numbers keep f32 through slices and joins, and so do values tha
   }
 }
 
-TEST_CASE("a value that is given twice has one gradient in half precision, of both") {
+TEST_CASE("a value that is given twice gets the sum of both gradients in half precision") {
   for (const DType type : half_types()) {
     Graph graph("square");
     const Value x = graph.input({2, 3, 2, 2}, "x");
@@ -177,7 +176,7 @@ TEST_CASE("ids above 256 are exact in bf16, and above 2048 in f16") {
   }
 }
 
-TEST_CASE("plans of random graphs in half precision have the same bits whatever shares memory", "[random]") {
+TEST_CASE("plans of random graphs in half precision have the same bits with and without shared memory", "[random]") {
   Dice dice(seed() ^ 0x8A1F);
   const int rounds = backend().name() == "eigen" ? 40 : 5;
   for (int round = 0; round < rounds; ++round)
@@ -192,13 +191,13 @@ TEST_CASE("plans of random graphs in half precision have the same bits whatever 
       Plan plan(graph, backend(), options), plain(graph, backend(), apart);
       for (int pass = 0; pass < 2; ++pass) check_same(run(plan), run(plain), 0);
       CHECK(predict_memory(graph, backend(), options).total() == plan.memory().total());
-      // A step that runs again may need a large workspace, as cuBLAS's, while more blocks are alive.
+      // A recomputed step may need a large workspace, such as cuBLAS's, while more blocks are alive.
       if (options.keep == Keep::all || backend().name() == "eigen") CHECK(plan.memory().arena <= plain.memory().arena);
     }
 }
 
-TEST_CASE("plans on kernels of cuda have the same bits in nhwc, in f32 and in half precision") {
-  if (!backend().name().starts_with("cuda")) return;  // eigen refuses nhwc, and a library has other kernels for it
+TEST_CASE("plans on cuda's kernels have the same bits in nhwc and nchw, in f32 and in half precision") {
+  if (!backend().name().starts_with("cuda")) return;  // eigen refuses nhwc, and cuDNN has other kernels for it
   Graph maps("maps");
   Value x = relu(conv(maps.input({3, 4, 9, 10}), "conv", {.channels = 6, .kernel = 3, .pad = 1}));
   x = concat({max_pool(x, "max", {.window = 3, .stride = 1, .pad = 1}),
@@ -207,7 +206,7 @@ TEST_CASE("plans on kernels of cuda have the same bits in nhwc, in f32 and in ha
   x = dropout(lrn(batch_norm(x, "bn"), "lrn"), "drop");
   fully_connected(global_average_pool(hard_sigmoid(x)), "fc", {.outputs = 3});
   const Graph deep = residual();
-  Graph losses("losses");  // a value that itself has f32
+  Graph losses("losses");  // its output is a value of f32
   const Value labels = losses.input({2, 1, 1, 1}, "labels");
   const Value scores = fully_connected(losses.input({2, 2, 3, 1}, "x"), "fc", {.outputs = 5});
   add(softmax_cross_entropy(scores, labels, "one"), softmax_cross_entropy(relu(scores), labels, "other"), "sum");
@@ -228,7 +227,7 @@ TEST_CASE("plans on kernels of cuda have the same bits in nhwc, in f32 and in ha
     }
 }
 
-TEST_CASE("logits and gradients in half precision err as if every value were rounded once, by the right type") {
+TEST_CASE("logits and gradients in half precision have errors as if every value were rounded once") {
   const auto inception = [] { return nets::build("inception_v1", {.batch = 4, .image = 32, .width_divisor = 16}); };
   for (const DType dtype : half_types())
     for (const bool joins : {true, false}) {
@@ -247,7 +246,7 @@ TEST_CASE("logits and gradients in half precision err as if every value were rou
       INFO(graph.name() << " in " << to_string(dtype) << ": errors " << output << " and " << gradients
                         << ", of the model " << model_output << " and " << model_gradients
                         << ", of a value in the wrong type " << wrong_gradients);
-      // Products of pairs also round weights, which adds an independent error of the same size.
+      // Dot products of bf16 pairs also round weights, which adds an independent error of the same size.
       const bool pairs = dtype == DType::bf16 && backend().describe().find("-v4-") != std::string::npos;
       const double most = pairs ? 1.5 * std::sqrt(2.0) : 1.5;
       CHECK(model_output > 0);
@@ -257,14 +256,14 @@ TEST_CASE("logits and gradients in half precision err as if every value were rou
     }
 }
 
-TEST_CASE("a backend without half precision refuses it before anything is allocated, naming itself, op and type") {
+TEST_CASE("a backend without half precision refuses it before it allocates, and names itself, the op and the type") {
   for (const std::string& name : backend_names()) {
     if (!name.starts_with("cudnn")) continue;
     std::shared_ptr<Backend> made;
     try {
       made = make_backend(name);
     } catch (const Unsupported&) {
-      continue;  // not in this build
+      continue;  // this build lacks the backend
     }
     for (const DType dtype : {DType::f16, DType::bf16})
       CHECK_THROWS_MATCHES(predict_memory(residual(), *made, in(dtype, 1)), Unsupported,
@@ -272,7 +271,7 @@ TEST_CASE("a backend without half precision refuses it before anything is alloca
   }
 }
 
-TEST_CASE("a plan in f32 may share the parameters of one in half precision") {
+TEST_CASE("a plan in f32 may share the parameters of a plan in half precision") {
   for (const DType dtype : half_types()) {
     const Graph graph = nets::build("resnet18", {.batch = 2, .image = 32, .width_divisor = 16});
     const Plan half(graph, backend(), in(dtype, 3));

@@ -1,4 +1,4 @@
-// Labels and ids in plans have no gradient, although they come from inputs.
+// Labels and ids have no gradient in plans, although they come from inputs.
 
 #include "lib/core/units/spec_passes.h"
 #include "tests/support/cases/plans.h"
@@ -24,7 +24,7 @@ const Spec& spec_of(const std::vector<PlannedUnit>& units, const Graph& graph, c
 
 }  // namespace
 
-TEST_CASE("the output gradient of a loss is {1, 0} from the start, and after new draws") {
+TEST_CASE("the output gradient of a loss is {1, 0} initially, and after new random values") {
   Graph graph("loss");
   const Value scores = fully_connected(graph.input({4, 3, 1, 1}, "x"), "fc", {.outputs = 5});
   softmax_cross_entropy(scores, graph.input({4, 1, 1, 1}, "labels"), "loss");
@@ -34,7 +34,7 @@ TEST_CASE("the output gradient of a loss is {1, 0} from the start, and after new
   CHECK(read(plan, plan.output_gradient()) == Values{1, 0});
 }
 
-TEST_CASE("labels and ids want no gradient, whether or not the gradients of inputs are requested") {
+TEST_CASE("labels and ids get no gradient, even if the gradients of inputs are requested") {
   const Graph graph = classifier(9);
   for (const bool input_gradient : {false, true})
     CHECK(wanted_names(graph, {.input_gradient = input_gradient}) ==
@@ -42,7 +42,7 @@ TEST_CASE("labels and ids want no gradient, whether or not the gradients of inpu
   CHECK(wanted_names(graph, {.mode = Mode::inference}).empty());
 }
 
-TEST_CASE("the units of labels and ids are asked for no gradient of them") {
+TEST_CASE("units that read labels and ids compute no gradient for them") {
   const Graph graph = classifier(9);
   const std::vector<PlannedUnit> units = planned_units(graph, oracle(), {.input_gradient = true});
   CHECK(spec_of(units, graph, "words").wants_dx == std::vector<bool>{false});
@@ -50,7 +50,7 @@ TEST_CASE("the units of labels and ids are asked for no gradient of them") {
   CHECK(spec_of(units, graph, "loss").wants_dx == std::vector<bool>{true, false});
 }
 
-TEST_CASE("an input that is read as ids and as numbers has the gradient of the numbers alone") {
+TEST_CASE("an input that is read as ids and as numbers has only the gradient of the numbers") {
   Graph graph("both");
   const Value x = graph.input({2, 1, 6, 1}, "x");
   const Value words = embedding(x, "words", {.vocabulary = 9, .features = 1});
@@ -60,11 +60,11 @@ TEST_CASE("an input that is read as ids and as numbers has the gradient of the n
   const std::vector<PlannedUnit> units = planned_units(graph, oracle(), options);
   CHECK(spec_of(units, graph, "words").wants_dx == std::vector<bool>{false});
   CHECK(spec_of(units, graph, "sum").wants_dx == std::vector<bool>{true, true});
-  // no other unit writes the gradient of x
+  // no other unit writes the gradient of x, so nothing is added
   CHECK(spec_of(units, graph, "sum").adds_dx == std::vector<bool>{false, false});
 }
 
-TEST_CASE("parts of labels want no gradient, nor do nodes that lead only to them") {
+TEST_CASE("parts of labels get no gradient, and neither do nodes that lead only to labels") {
   Graph graph("parts");
   const Value labels = graph.input({4, 2, 1, 1}, "labels");
   const Value scores = fully_connected(graph.input({4, 3, 1, 1}, "x"), "fc", {.outputs = 5});
@@ -74,7 +74,7 @@ TEST_CASE("parts of labels want no gradient, nor do nodes that lead only to them
   CHECK(spec_of(units, graph, "part").wants_dx == std::vector<bool>{false});
 }
 
-TEST_CASE("parameters that labels alone depend on cannot be trained") {
+TEST_CASE("parameters on which only labels depend cannot be trained") {
   Graph graph("useless");
   const Value x = graph.input({4, 3, 1, 1}, "x");
   const Value labels = fully_connected(x, "teacher", {.outputs = 1});
@@ -84,7 +84,7 @@ TEST_CASE("parameters that labels alone depend on cannot be trained") {
   CHECK_NOTHROW(planned_units(graph, oracle(), {.mode = Mode::inference}));
 }
 
-TEST_CASE("a plan fills labels and ids with valid numbers, the same on every backend and all of them in use") {
+TEST_CASE("a plan fills labels and ids with all valid numbers, the same on every backend") {
   Graph graph("long");
   const Value words = embedding(graph.input({40, 1, 30, 1}, "ids"), "words", {.vocabulary = 9, .features = 3});
   const Value scores = fully_connected(words, "fc", {.outputs = 5});
@@ -101,7 +101,7 @@ TEST_CASE("a plan fills labels and ids with valid numbers, the same on every bac
   }
 }
 
-TEST_CASE("a plan with labels and ids trains in every way that a plan runs") {
+TEST_CASE("a plan with labels and ids has the same results with every option") {
   for (const Options& options :
        {Options{.dtype = DType::f64}, Options{.dtype = DType::f64, .input_gradient = true},
         Options{.dtype = DType::f64, .keep = Keep::cheap}, Options{.dtype = DType::f64, .keep_values = true}}) {
@@ -128,7 +128,7 @@ TEST_CASE("a network with a loss has the gradients of finite differences") {
   for (const GradientError& error : report.tensors) CHECK(error.tensor != "labels");
 }
 
-TEST_CASE("a spec wants the passes that its plan runs") {
+TEST_CASE("wants() is true for the passes of a spec that a plan runs") {
   Spec spec;
   spec.op = Relu{};
   spec.w.resize(1);

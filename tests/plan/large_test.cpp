@@ -1,4 +1,4 @@
-// Large graphs and large batches: the time to plan grows with the number of nodes, not with the number of images.
+// Large graphs and large batches: planning time grows with the number of nodes, not with the number of images.
 
 #include <ctime>
 
@@ -10,7 +10,8 @@ using namespace lamina::test;
 
 namespace {
 
-// Limit on processor time, for a slow machine, too. A time that grows with the square of the nodes takes many minutes.
+// The limit of processor time, also for slow machines. If the time grew with the square of the nodes, it would be many
+// minutes.
 constexpr double most_seconds = 20;
 
 double cpu_seconds(const std::function<void()>& work) {
@@ -43,14 +44,14 @@ TEST_CASE("a chain of 10,000 nodes is planned in seconds") {
   CHECK(seconds <= 2 * most_seconds);  // the graph is planned twice
 }
 
-TEST_CASE("memory for a billion images is predicted at once") {
+TEST_CASE("memory for a billion images is predicted within seconds") {
   const std::string backend = GENERATE("eigen", "cuda-host");
   const std::string net = GENERATE("inception_v1", "resnet18");
   std::shared_ptr<Backend> made;
   try {
     made = make_backend(backend, {.threads = 2});
   } catch (const Unsupported&) {
-    return;  // this build has no emulator
+    return;  // this build lacks cuda-host
   }
   const double seconds = cpu_seconds([&] {
     const MemoryReport one = predict_memory(nets::build(net, {.batch = 1}), *made);
@@ -61,7 +62,7 @@ TEST_CASE("memory for a billion images is predicted at once") {
   CHECK(seconds <= most_seconds);
 }
 
-TEST_CASE("memory for the most images that a shape can have is predicted at once") {
+TEST_CASE("memory for the largest batch of a shape is predicted within seconds") {
   const int kernel = GENERATE(1, 3, 5);
   Graph graph("batch");
   conv(graph.input({std::numeric_limits<int>::max(), 2, 5, 5}), "conv", {.channels = 3, .kernel = kernel});
@@ -71,15 +72,15 @@ TEST_CASE("memory for the most images that a shape can have is predicted at once
   CHECK(bytes > std::size_t{2} * 2 * 25 * 4 * std::numeric_limits<int>::max());
 }
 
-TEST_CASE("the use of a plan or a graph that was moved from is an error that says so") {
+TEST_CASE("the use of a moved-from plan or graph is an error that says so") {
   Graph graph("moved");
   relu(graph.input({1, 2, 3, 3}));
   Plan plan(graph, oracle());
   const Plan to = std::move(plan);
   const Graph graph_to = std::move(graph);
-  CHECK_THROWS_AS(plan.forward(), UsageError);  // NOLINT(bugprone-use-after-move): this is the subject of the test
-  CHECK_THROWS_AS(plan.memory(), UsageError);   // NOLINT(bugprone-use-after-move)
-  CHECK_THROWS_AS(graph.nodes(), UsageError);   // NOLINT(bugprone-use-after-move)
+  CHECK_THROWS_AS(plan.forward(), UsageError);             // NOLINT(bugprone-use-after-move): tested here
+  CHECK_THROWS_AS(plan.memory(), UsageError);              // NOLINT(bugprone-use-after-move)
+  CHECK_THROWS_AS(graph.nodes(), UsageError);              // NOLINT(bugprone-use-after-move)
   CHECK_THROWS_AS(graph.input({1, 1, 1, 1}), UsageError);  // NOLINT(bugprone-use-after-move)
   CHECK(to.graph().nodes().size() == graph_to.nodes().size());
 }

@@ -1,4 +1,4 @@
-// The use of the arena while each unit runs.
+// The used memory of the arena while each unit runs.
 
 #include "lamina/plan.h"
 
@@ -10,7 +10,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// Three convolutions of one pixel, with 2, 3 and 4 channels of 6 x 6 images.
+/// Three 1x1 convolutions of 6 x 6 images, with 2, 3 and 4 channels.
 Graph chain() {
   Graph graph("chain");
   Value x = graph.input({1, 1, 6, 6});
@@ -24,7 +24,7 @@ constexpr std::size_t plane = 36 * sizeof(float);
 
 }  // namespace
 
-TEST_CASE("in inference a value is in use from the unit that makes it to the last that reads it") {
+TEST_CASE("in inference a value is in use from the unit that writes it to the last unit that reads it") {
   const std::vector<LiveMemory> steps = predict_live_memory(chain(), oracle(), {.mode = Mode::inference});
   REQUIRE(steps.size() == 3);
   CHECK(steps[0].nodes == std::vector<int>{1});
@@ -37,7 +37,7 @@ TEST_CASE("in inference a value is in use from the unit that makes it to the las
   }
 }
 
-TEST_CASE("in training a value stays until the backward that reads it, and gradients live between their units") {
+TEST_CASE("in training a value is in use until backward reads it, and a gradient from its writer to its reader") {
   const std::vector<LiveMemory> steps = predict_live_memory(chain(), oracle(), {.mode = Mode::training});
   REQUIRE(steps.size() == 6);
   const std::vector<std::size_t> values = {2, 5, 5, 5, 2, 0}, gradients = {0, 0, 0, 3, 5, 2};
@@ -50,7 +50,7 @@ TEST_CASE("in training a value stays until the backward that reads it, and gradi
   }
 }
 
-TEST_CASE("no step uses more than the arena, and the largest uses most of it") {
+TEST_CASE("no step uses more than the arena, and the largest step uses over half of it") {
   for (const char* network : {"resnet18", "inception_v1", "cifar10_cnn"})
     for (const Keep keep : {Keep::all, Keep::cheap}) {
       CAPTURE(network, keep == Keep::cheap);

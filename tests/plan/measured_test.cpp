@@ -13,7 +13,7 @@ namespace {
 Graph measured_net() {
   Graph graph("measured");
   const Value stem = conv(graph.input({2, 3, 8, 8}), "stem", {.channels = 4, .kernel = 3, .pad = 1});
-  const Value x = relu(batch_norm(stem, "norm"));  // it is folded in inference, so measuring reads its state
+  const Value x = relu(batch_norm(stem, "norm"));  // inference folds this batch norm, so measuring reads its state
   const Value y = relu(conv(x, "deep", {.channels = 6, .kernel = 3, .pad = 1}));
   fully_connected(max_pool(y, "pool", {.window = 2, .stride = 2}), "outputs", {.outputs = 5});
   return graph;
@@ -23,7 +23,7 @@ Options measured(Mode mode, const std::string& file = {}) {
   return {.mode = mode, .choice = {.measure = true}, .tuner = make_tuner(file)};
 }
 
-/// For every pass of such a convolution, the last listed algorithm that the backend takes.
+/// For each pass of a 3x3 convolution of the graph, the last listed algorithm that the backend accepts.
 Algorithms last_of_convolutions(Backend& backend) {
   const Case c{"", Conv{.channels = 6, .kernel = 3, .pad = 1}, {{2, 4, 8, 8}}, {}};
   const Spec spec = *make_spec(backend, c, {.dtype = DType::f32});
@@ -37,7 +37,7 @@ Algorithms last_of_convolutions(Backend& backend) {
   return last;
 }
 
-/// A library's transforms have larger errors, without a known bound.
+/// The tolerance of a plan's results. A library's transforms have larger errors without a known bound.
 double tolerance(const Plan& plan) {
   const bool transforms =
       std::ranges::any_of(plan.calls(), [](const Call& call) { return is_unbounded(call.algorithm); });
@@ -46,7 +46,7 @@ double tolerance(const Plan& plan) {
 
 }  // namespace
 
-TEST_CASE("a measured plan computes what the plan by rule computes") {
+TEST_CASE("a measured plan has the results of a plan with default algorithms") {
   for (const auto& backend : tested_backends()) {
     INFO(backend->describe());
     for (const Mode mode : {Mode::training, Mode::inference}) {
@@ -58,7 +58,7 @@ TEST_CASE("a measured plan computes what the plan by rule computes") {
   }
 }
 
-TEST_CASE("a measured plan stores its choices in the file, and another plan reads them from it") {
+TEST_CASE("a measured plan stores its choices in a file, and another plan reads them from the file") {
   for (const auto& backend : tested_backends()) {
     INFO(backend->describe());
     const Folder folder;
@@ -66,7 +66,7 @@ TEST_CASE("a measured plan stores its choices in the file, and another plan read
     const Graph graph = measured_net();
     const Plan first(graph, *backend, measured(Mode::training, file));
     const ChoiceCache cache(file);
-    // The two convolutions and, if it has a choice, the product.
+    // The two convolutions and, if it has several algorithms, the fully connected op.
     const Spec product =
         *make_spec(*backend, {"", FullyConnected{.outputs = 5}, {{2, 6, 4, 4}}}, {.dtype = DType::f32});
     CHECK(cache.entries().size() == (backend->algorithms(product, Pass::forward).size() > 1 ? 3 : 2));
@@ -77,7 +77,7 @@ TEST_CASE("a measured plan stores its choices in the file, and another plan read
       CHECK_FALSE(entry.algorithms[1].empty());
     }
 
-    // Choices that no race would make show that they come from the file.
+    // The file gets choices that no race would make, so it is visible that they come from the file.
     const Algorithms last = last_of_convolutions(*backend);
     ChoiceCache edited(file);
     for (const auto& [text, entry] : cache.entries()) {
@@ -99,7 +99,7 @@ TEST_CASE("a measured plan stores its choices in the file, and another plan read
   }
 }
 
-TEST_CASE("eigen measures anew for another number of threads") {
+TEST_CASE("eigen measures again for another number of threads") {
   const Folder folder;
   const std::string file = folder.file("choices.json");
   for (const int threads : {1, 2, 1}) {

@@ -34,7 +34,7 @@ TEST_CASE("a plan outlives the last pointer to its backend, and the last plan de
   CHECK(seen.expired());
 }
 
-TEST_CASE("a plan takes a backend that nobody else keeps") {
+TEST_CASE("a plan keeps a backend to which no other pointer exists") {
   Plan plan(owned_net(), *make_backend_here());
   run_passes(plan);
   CHECK(plan.output().shape == Shape{2, 5, 1, 1});

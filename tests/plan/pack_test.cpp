@@ -1,4 +1,4 @@
-// pack(): blocks that are alive together never overlap, whatever their lifetimes.
+// pack(): blocks that are alive at the same time never overlap.
 
 #include "lamina/plan.h"
 #include "tests/support/catch.h"
@@ -12,9 +12,9 @@ bool alive_together(const Lifetime& a, const Lifetime& b) { return a.first <= b.
 
 }  // namespace
 
-TEST_CASE("pack gives no bytes to no blocks") { CHECK(pack({}).bytes == 0); }
+TEST_CASE("pack of no blocks needs no bytes") { CHECK(pack({}).bytes == 0); }
 
-TEST_CASE("pack refuses an alignment that is not a power of two, and more bytes than 64 bits count") {
+TEST_CASE("pack refuses an alignment that is no power of two, and more bytes than fit into 64 bits") {
   CHECK_THROWS_AS(pack({{100, 0, 1}}, 0), UsageError);
   CHECK_THROWS_AS(pack({{100, 0, 1}}, 24), UsageError);
   CHECK_THROWS_AS(pack({{SIZE_MAX - 100, 0, 1}}), UsageError);
@@ -22,20 +22,20 @@ TEST_CASE("pack refuses an alignment that is not a power of two, and more bytes 
   CHECK(pack({{SIZE_MAX / 4, 0, 1}, {SIZE_MAX / 4, 0, 1}}).bytes > SIZE_MAX / 2);
 }
 
-TEST_CASE("pack places blocks that live together side by side, the largest first") {
+TEST_CASE("pack places blocks that are alive at the same time side by side, the largest first") {
   const Packing packing = pack({{100, 0, 3}, {1000, 1, 2}}, 256);
   CHECK(packing.offsets == std::vector<std::size_t>{1024, 0});
   CHECK(packing.bytes == 1280);
 }
 
-TEST_CASE("pack gives one place to blocks whose lives do not overlap") {
+TEST_CASE("pack gives one place to blocks whose lifetimes do not overlap") {
   CHECK(pack({{512, 0, 1}, {512, 2, 3}, {512, 4, 9}}).bytes == 512);
 }
 
-TEST_CASE("pack keeps apart blocks that share one step only") { CHECK(pack({{512, 0, 2}, {512, 2, 3}}).bytes == 1024); }
+TEST_CASE("pack keeps blocks apart that share only one step") { CHECK(pack({{512, 0, 2}, {512, 2, 3}}).bytes == 1024); }
 
-TEST_CASE("pack fills a hole between two longer lives") {
-  // The small block fits only beside the large one that has ended.
+TEST_CASE("pack places a block in the gap that an ended block leaves") {
+  // The third block uses the place of the first, which has ended.
   const Packing packing = pack({{2048, 0, 1}, {1024, 0, 9}, {2048, 2, 9}});
   CHECK(packing.bytes == 3072);
 }
@@ -46,7 +46,7 @@ TEST_CASE("pack aligns every offset") {
   CHECK(packing.bytes == 704 + 64 + 64);
 }
 
-TEST_CASE("pack never overlaps blocks that live together, and needs no more than their sum", "[random]") {
+TEST_CASE("pack never overlaps blocks that are alive together, and needs at most their sum", "[random]") {
   Dice dice(seed());
   for (int round = 0; round < 200; ++round) {
     std::vector<Lifetime> blocks(static_cast<std::size_t>(dice(1, 40)));

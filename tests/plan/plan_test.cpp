@@ -1,5 +1,4 @@
-// A plan's part of the contract: what it binds, shares, keeps and refuses. Other tests check the results, by op and by
-// net.
+// A plan binds, shares, keeps and refuses as documented. Other tests check the results, by op and by network.
 
 #include "lamina/plan.h"
 
@@ -15,7 +14,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// A pre-activation block: the sum has two readers, and the batch norm's input is a join.
+/// A pre-activation block. Its sum has two readers, and the batch norm's input is a sum.
 Graph residual(int image = 6, int blocks = 1) {
   Graph graph("residual");
   Value x = conv(graph.input({2, 3, image, image}), "stem", {.channels = 4, .kernel = 3, .pad = 1, .bias = false});
@@ -30,7 +29,7 @@ Graph residual(int image = 6, int blocks = 1) {
   return graph;
 }
 
-/// Two branches and a shortcut joined on channels, then a slice of the join.
+/// Two branches and a shortcut are concatenated on channels. A slice follows.
 Graph inception() {
   Graph graph("inception");
   const Value x = conv(graph.input({2, 3, 6, 6}), "stem", {.channels = 4, .kernel = 1});
@@ -42,8 +41,8 @@ Graph inception() {
   return graph;
 }
 
-/// Compares two plans of one graph in f64 whose passes make the same calls. The bits must be equal. A library may sum
-/// differently for other strides, so there only rounding may differ.
+/// Compares values of two f64 plans of one graph that make the same calls. The bits must be equal, but with a library
+/// only up to rounding, because a library may sum in another order for other strides.
 void check_same_values(const Values& a, const Values& b) {
   if (!decided_by_library()) {
     CHECK(a == b);
@@ -52,7 +51,7 @@ void check_same_values(const Values& a, const Values& b) {
   CHECK(largest_gap(a, b) <= 1e-12 * largest_of(b));
 }
 
-/// Options for f64, with algorithms that give the same bits on every run.
+/// Options for f64 with algorithms that have the same bits in every run.
 Options repeatable() { return {.dtype = DType::f64, .choice = {.deterministic = true}}; }
 
 bool runs(const Plan& plan, std::string_view node) {
@@ -63,7 +62,7 @@ bool runs(const Plan& plan, std::string_view node) {
 
 }  // namespace
 
-TEST_CASE("passes of a plan change no inputs, parameters or output gradients, and repeat their results") {
+TEST_CASE("passes of a plan do not change inputs, parameters or output gradients, and repeat their results") {
   for (const Graph& graph : {residual(), inception()}) {
     Options options = repeatable();
     options.input_gradient = true;
@@ -74,7 +73,7 @@ TEST_CASE("passes of a plan change no inputs, parameters or output gradients, an
   }
 }
 
-TEST_CASE("two plans start with the same numbers if their seeds are equal, and with others if not") {
+TEST_CASE("two plans have the same initial numbers if and only if their seeds are equal") {
   const Graph graph = residual();
   Plan a(graph, backend(), {.seed = 3}), b(graph, backend(), {.seed = 3}), c(graph, backend(), {.seed = 4});
   CHECK(read(a, a.parameter("stem.weight")) == read(b, b.parameter("stem.weight")));
@@ -82,7 +81,7 @@ TEST_CASE("two plans start with the same numbers if their seeds are equal, and w
   CHECK(read(a, a.input()) == read(b, b.input()));
 }
 
-TEST_CASE("concat and slice are views: nothing runs for them, and values are parts of the join") {
+TEST_CASE("concat and slice are views: nothing runs for them, and values are parts of the concat's memory") {
   Plan plan(inception(), backend(), {.dtype = DType::f64});
   CHECK_FALSE(runs(plan, "concat"));
   const auto* joined = plan.value("concat").as<double>();
@@ -93,7 +92,7 @@ TEST_CASE("concat and slice are views: nothing runs for them, and values are par
   CHECK(plan.gradient("b").as<double>() == plan.gradient("concat").as<double>() + 2 * 36);
 }
 
-TEST_CASE("if a backend takes no pitch, concat and slice copy, with the same results") {
+TEST_CASE("if a backend refuses gaps between images, concat and slice copy, with the same results") {
   WrappedBackend wrapped(backend());
   wrapped.refuse_pitch = true;
   Plan copies(inception(), wrapped, repeatable());
@@ -105,7 +104,7 @@ TEST_CASE("if a backend takes no pitch, concat and slice copy, with the same res
                     read(views, views.parameter_gradient("stem.weight")));
 }
 
-TEST_CASE("a concat whose input is read again later keeps that input's gradient apart") {
+TEST_CASE("a concat whose input is read again later has separate memory for that input's gradient") {
   Graph graph("read again");
   const Value x = conv(graph.input({1, 2, 3, 3}), "stem", {.channels = 2, .kernel = 1});
   const Value a = conv(x, "a", {.channels = 2, .kernel = 1});
@@ -120,7 +119,7 @@ TEST_CASE("a concat whose input is read again later keeps that input's gradient 
     check_same_values(read(plan, plan.parameter_gradient(name)), read(kept, kept.parameter_gradient(name)));
 }
 
-TEST_CASE("a sum's gradient is shared with its terms: an add runs forward only") {
+TEST_CASE("a sum shares its gradient's memory with its terms, so an add has no backward call") {
   Graph graph("join");
   const Value x = graph.input({2, 3, 4, 4});
   const Value a = conv(x, "a", {.channels = 3, .kernel = 1}), b = conv(x, "b", {.channels = 3, .kernel = 1});
@@ -133,7 +132,7 @@ TEST_CASE("a sum's gradient is shared with its terms: an add runs forward only")
   CHECK(backward == 0);
 }
 
-TEST_CASE("a call's tensors are those that the plan has by name") {
+TEST_CASE("args() of a call has the tensors that the plan returns by name") {
   Graph graph("layer");
   conv(graph.input({2, 3, 4, 4}), "conv", {.channels = 4, .kernel = 3});
   Plan plan(graph, backend(), {.input_gradient = true});
@@ -149,14 +148,14 @@ TEST_CASE("a call's tensors are those that the plan has by name") {
   CHECK_THROWS_WITH(plan.args(plan.calls().size()), ContainsSubstring(std::to_string(plan.calls().size())));
 }
 
-TEST_CASE("a value inside a unit does not exist, and the error names the unit") {
+TEST_CASE("a value inside a fused unit does not exist, and the error names the unit") {
   Graph graph("chains");
   Value x = graph.input({2, 3, 6, 6});
   x = relu(conv(x, "conv", {.channels = 4, .kernel = 3, .pad = 1}), "conv.relu");
   relu(batch_norm(x, "bn"), "bn.relu");
   const Plan plan(graph, backend()), unfused(graph, backend(), {.fuse = false});
   int units = 0;
-  for (const std::string name : {"conv", "bn"}) {  // a backend may fuse either
+  for (const std::string name : {"conv", "bn"}) {  // a backend may fuse both or not
     CHECK(unfused.value(name));
     CHECK(plan.value(name + ".relu"));
     if (plan.unit_of(name).size() == 1) continue;
@@ -168,7 +167,7 @@ TEST_CASE("a value inside a unit does not exist, and the error names the unit") 
   CHECK(units > 0);
 }
 
-TEST_CASE("stamps come before every call and after the last") {
+TEST_CASE("stamps come before every call and after the last call") {
   Plan plan(residual(), backend(), {});
   std::vector<std::size_t> stamps;
   plan.forward([&](std::size_t i) { stamps.push_back(i); });
@@ -202,7 +201,7 @@ TEST_CASE("a plan that runs refuses a second caller, and its pass is unaffected"
   plan.backward();
 }
 
-TEST_CASE("in training, parameters are prepared in every forward") {
+TEST_CASE("in training, parameters are prepared in every forward pass") {
   WrappedBackend wrapped(backend());
   wrapped.prepare = true;
   Plan plan(residual(), wrapped, {.dtype = DType::f64});
@@ -237,7 +236,7 @@ TEST_CASE("a plan takes its predicted memory, and less if values are dropped") {
     Plan plan(residual(), backend(), options);
     CHECK(predicted.total() == plan.memory().total());
   }
-  const Graph large = residual(64, 8);  // here values outweigh workspaces
+  const Graph large = residual(64, 8);  // here values need more memory than workspaces
   const auto arena = [&](Options options) {
     options.choice.workspace_limit = std::size_t{1} << 20;
     return predict_memory(large, backend(), options).arena;
@@ -246,7 +245,7 @@ TEST_CASE("a plan takes its predicted memory, and less if values are dropped") {
   CHECK(arena({.mode = Mode::inference}) < arena({}));
 }
 
-TEST_CASE("a plan refuses what cannot run, with words that help") {
+TEST_CASE("a plan refuses wrong graphs, options and calls with helpful errors") {
   SECTION("a node that nobody reads") {
     Graph graph("loose end");
     const Value x = graph.input({1, 1, 2, 2});
@@ -266,10 +265,10 @@ TEST_CASE("a plan refuses what cannot run, with words that help") {
     CHECK_THROWS_AS(predict_memory(wide, backend(), {.dtype = DType::f64}), ShapeError);
     Graph many("many");
     relu(many.input({INT_MAX, 1 << 15, 1 << 15, 1}));
-    CHECK_THROWS_AS(predict_memory(many, backend()), Error);  // a library's descriptors may refuse it first
+    CHECK_THROWS_AS(predict_memory(many, backend()), Error);  // a library may refuse it first
     CHECK_THROWS_WITH(predict_memory(many, oracle()), ContainsSubstring("many") && ContainsSubstring("2^58 bytes"));
   }
-  SECTION("a choice for a node that is not there") {
+  SECTION("a choice for an unknown node") {
     Options options;
     options.choice_of["block.conw"];
     CHECK_THROWS_WITH(Plan(residual(), backend(), options),
@@ -287,7 +286,7 @@ TEST_CASE("a plan refuses what cannot run, with words that help") {
     CHECK_THROWS_AS(plan.forward(fail), std::runtime_error);
     CHECK_THROWS_WITH(plan.backward(), ContainsSubstring("needs a forward()"));
   }
-  SECTION("which of two inputs") {
+  SECTION("input() of a graph with two inputs") {
     Graph graph("two");
     const Value left = graph.input({1, 1, 2, 2}, "left"), right = graph.input({1, 1, 2, 2}, "right");
     add(left, right);
@@ -316,19 +315,19 @@ TEST_CASE("a plan refuses what cannot run, with words that help") {
   }
 }
 
-TEST_CASE("a recorded pass computes at each launch what a pass computes") {
+TEST_CASE("each launch of a captured pass has the results of a pass") {
   Graph graph("recorded");
   Value x = relu(conv(graph.input({2, 3, 8, 8}), "conv", {.channels = 4, .kernel = 3, .pad = 1}), "relu");
   x = max_pool(relu(batch_norm(x, "bn"), "bn.relu"), "pool", {.window = 2, .stride = 2});
   fully_connected(x, "fc", {.outputs = 5});
   const Options options{.choice = {.deterministic = true}};
   Plan recorded(graph, backend(), options), plain(graph, backend(), options);
-  run_passes(plain);  // the first use of a library may do things that cannot be recorded
+  run_passes(plain);  // the first use of a library may make calls that cannot be captured
   std::unique_ptr<CapturedGraph> pass;
   try {
     pass = backend().device().capture([&] { run_passes(recorded); });
   } catch (const Unsupported&) {
-    return;  // this device records nothing
+    return;  // this device cannot capture
   }
   for (int launch = 0; launch < 2; ++launch) {
     pass->launch();

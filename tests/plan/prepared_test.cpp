@@ -1,4 +1,4 @@
-// The prepared forms of parameters in inference: passes read them, and they follow the parameters.
+// Prepared parameters in inference: passes read them, and they are prepared again when parameters change.
 
 #include "lamina/weights.h"
 #include "tests/support/cases/plans.h"
@@ -8,8 +8,8 @@ using namespace lamina::test;
 
 namespace {
 
-/// A batch norm alone, with a ReLU or with an Add after it, and one that is folded into a convolution, with and without
-/// an Add and a ReLU after it.
+/// Graphs with a batch norm: alone, followed by a ReLU or an Add, and folded into a convolution, with and without an
+/// Add and a ReLU after it.
 std::vector<Graph> norms() {
   const Shape shape{2, 5, 6, 7};
   std::vector<Graph> graphs;
@@ -27,7 +27,7 @@ std::vector<Graph> norms() {
 
 }  // namespace
 
-TEST_CASE("a plan's batch norm in inference reads its prepared form, until parameters_changed() is called") {
+TEST_CASE("a plan's batch norm in inference reads prepared parameters, which only parameters_changed() renews") {
   Device& device = backend().device();
   const std::string name = GENERATE("bn.weight", "bn.bias", "bn.running_mean", "bn.running_var");
   for (const Graph& graph : norms())
@@ -35,7 +35,7 @@ TEST_CASE("a plan's batch norm in inference reads its prepared form, until param
       INFO(graph.name() << ", " << to_string(dtype) << ", " << name);
       const Options options{.mode = Mode::inference, .dtype = dtype};
       Plan plan(graph, backend(), options);
-      // A library may take the parameters of a batch norm without preparing them.
+      // A library may use the parameters of a batch norm without preparation.
       const bool prepares = plan.memory().prepared > 0, folded = graph.name().starts_with("folded");
       if (prepares || folded || !decided_by_library()) CHECK(plan.memory().prepared >= 3 * 5 * size_of(dtype));
       CHECK(predict_memory(graph, backend(), options).prepared == plan.memory().prepared);

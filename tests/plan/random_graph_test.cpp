@@ -1,4 +1,5 @@
-// A plan that fuses, shares, packs, drops and recomputes has the same numbers as a plan that does none of this.
+// A plan that fuses, shares and packs memory, drops and recomputes values has the same results as a plan without all
+// this.
 
 #include "tests/support/cases/random_graph.h"
 #include "tests/support/cases/plans.h"
@@ -20,7 +21,7 @@ std::string text(const Graph& graph) {
 
 }  // namespace
 
-TEST_CASE("a plan of a random graph computes what a plan without fusion, sharing and packing computes", "[random]") {
+TEST_CASE("a plan of a random graph has the results of a plan without fusion, sharing and packing", "[random]") {
   Dice dice(seed() ^ 0x9A4F);
   for (int round = 0; round < 30; ++round) {
     const Graph graph = random_graph(dice, dice(3, 14));
@@ -35,14 +36,14 @@ TEST_CASE("a plan of a random graph computes what a plan without fusion, sharing
                  << (options.accumulate_parameters ? ", accumulating" : "") << ": " << text(graph));
     if (decided_by_library() && refused(graph, options)) continue;
     Plan plan(graph, backend(), options), plain(graph, backend(), plain_options);
-    // Two passes run: the first must not disturb the second.
+    // Two passes run, because the first must not disturb the second.
     for (int pass = 0; pass < 2; ++pass) {
       const Outcome got = run(plan), want = run(plain);
       CHECK(got.names == want.names);
       check_same(got, want, 1e-12);
     }
     CHECK(predict_memory(graph, backend(), options).total() == plan.memory().total());
-    // A library's workspaces depend on the strides of a view.
+    // A library's workspaces may depend on the strides of a view.
     if (!decided_by_library()) CHECK(plan.memory().arena <= plain.memory().arena);
   }
 }

@@ -1,4 +1,4 @@
-// Parameters that several nodes use have one memory and one gradient, the sum of the gradients of all uses.
+// Shared parameters of several nodes have one memory and one gradient, which is the sum over all uses.
 
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/random_graph.h"
@@ -9,7 +9,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// Shares a random choice of the parameters that can be shared.
+/// Shares some random parameters that can be shared.
 void share_some(Dice& dice, Graph& graph) {
   const std::vector<Stored> all = graph.parameters();
   for (std::size_t i = 0; i < all.size(); ++i)
@@ -18,12 +18,12 @@ void share_some(Dice& dice, Graph& graph) {
         try {
           graph.share(all[i].name, all[k].name);
         } catch (const UsageError&) {
-          // a node would use it twice
+          // a node would use the parameter twice
         }
       }
 }
 
-/// A convolution three times, each but the last with a bias of its own; a batch norm twice; a matrix twice.
+/// Uses a convolution's filter three times (the last two also share a bias), a batch norm twice, and a matrix twice.
 Graph many_uses(bool shared) {
   Graph graph("many uses");
   Value x = graph.input({3, 4, 7, 6});
@@ -40,7 +40,7 @@ Graph many_uses(bool shared) {
   return graph;
 }
 
-/// From ids to the scores of the next word; the table of embeddings is also the last matrix.
+/// A network from ids to scores of the next word. The embedding's table is also the last matrix.
 Graph tied() {
   Graph graph("tied");
   Value x = embedding(graph.input({3, 1, 5, 1}, "ids"), "table", {.vocabulary = 7, .features = 4});
@@ -50,8 +50,8 @@ Graph tied() {
   return graph;
 }
 
-/// Runs a plan with shared parameters and a plan of the same net without, with the same numbers. The gradients of the
-/// first must be the sums of those of the second.
+/// Runs plans of a net with and without shared parameters, with the same numbers. A shared gradient must be the sum of
+/// the gradients of the plan without sharing.
 void compare(const Graph& shared, const Graph& apart, const Options& options, double relative) {
   Plan plan(shared, backend(), options), other(apart, backend(), options);
   std::map<std::string, std::vector<std::string>> uses;
@@ -81,8 +81,7 @@ void compare(const Graph& shared, const Graph& apart, const Options& options, do
 
 }  // namespace
 
-TEST_CASE("a shared parameter's gradient is the sum over all uses, whatever a plan fuses, drops and adds up",
-          "[random]") {
+TEST_CASE("a shared parameter's gradient is the sum over all uses, for all options of a plan", "[random]") {
   Dice dice(seed() ^ 0x5A4E);
   for (int round = 0; round < 30; ++round) {
     const Graph apart = random_graph(dice, dice(4, 14));
@@ -96,7 +95,7 @@ TEST_CASE("a shared parameter's gradient is the sum over all uses, whatever a pl
   }
 }
 
-TEST_CASE("shared parameters in every type: the gradient is the sum") {
+TEST_CASE("the gradient of a shared parameter is the sum over all uses in every type") {
   std::vector<DType> types = element_types();
   for (const DType half : half_types()) types.push_back(half);
   for (const DType dtype : types)
@@ -120,12 +119,12 @@ TEST_CASE("the gradients of shared parameters agree with differences") {
     }
 }
 
-TEST_CASE("shared running statistics are updated by each node in turn, in the order of the graph") {
+TEST_CASE("shared running statistics are updated by each node, in the order of the graph") {
   const auto build = [](bool shared) {
     Graph graph("statistics");
     const Value a = batch_norm(graph.input({3, 4, 5, 5}, "a"), "norm.a");
     const Value b = batch_norm(graph.input({3, 4, 5, 5}, "b"), "norm.b");
-    add(relu(a, "relu.a"), relu(b, "relu.b"));  // if a were fused into the norms, it would come after b
+    add(relu(a, "relu.a"), relu(b, "relu.b"));  // a fused ReLU could move norm.a behind norm.b
     if (shared) graph.share_all("norm.b", "norm.a");
     return graph;
   };
@@ -147,7 +146,7 @@ TEST_CASE("shared running statistics are updated by each node in turn, in the or
   }
 }
 
-TEST_CASE("a shared parameter has one name in lists, and is found by every name") {
+TEST_CASE("a shared parameter has one name in lists, and is found by all its names") {
   Options options{.dtype = DType::f64, .optimiser = Sgd{.momentum = 0.9}};
   Plan plan(tied(), backend(), options);
   CHECK(plan.parameter_names() == std::vector<std::string>{"table.weight", "lstm.weight_ih_l0", "lstm.weight_hh_l0",
@@ -158,7 +157,7 @@ TEST_CASE("a shared parameter has one name in lists, and is found by every name"
   CHECK(plan.optimiser_state_names().size() == 5);
 }
 
-TEST_CASE("an update changes a shared parameter once, also by rows of a table that is the matrix of the output") {
+TEST_CASE("an update changes a shared parameter once, also if a lazily updated table is the output's matrix") {
   for (const TableUpdates updates : {TableUpdates::dense, TableUpdates::lazy}) {
     Plan plan(tied(), backend(), {.dtype = DType::f64, .optimiser = Sgd{}, .table_updates = updates});
     Values want = read(plan, plan.parameter("table.weight"));
@@ -170,7 +169,7 @@ TEST_CASE("an update changes a shared parameter once, also by rows of a table th
   }
 }
 
-TEST_CASE("a plan shares the parameters of one that shares them between its nodes, and no others") {
+TEST_CASE("a plan with shared parameters can share them only with a plan that shares the same parameters") {
   Plan plan(many_uses(true), backend(), {.dtype = DType::f64});
   Options options{.mode = Mode::inference, .dtype = DType::f64, .share = &plan};
   Plan evaluation(many_uses(true), backend(), options), apart(many_uses(false), backend(), options);

@@ -1,5 +1,4 @@
-// Whole tiny nets through plans: gradients by differences in every mode, modes against each other, and against a
-// composition by hand.
+// Plans of whole tiny nets: gradients by differences in every mode, results of all modes, and results of single ops.
 
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/random_graph.h"
@@ -14,7 +13,7 @@ Value conv_bn(Value x, const std::string& name, Conv op) {
   return batch_norm(conv(x, name + ".conv", op), name + ".bn");
 }
 
-/// A post-activation bottleneck with a projection, then one with an identity.
+/// A post-activation bottleneck with a projection, then a bottleneck with an identity.
 Graph tiny_residual() {
   Graph graph("residual");
   Value x = relu(conv_bn(graph.input({3, 3, 8, 7}), "stem", {.channels = 4, .kernel = 3, .pad = 1}), "stem.relu");
@@ -30,7 +29,7 @@ Graph tiny_residual() {
   return graph;
 }
 
-/// A pre-activation net: every sum has two readers, a batch norm and the next sum.
+/// A pre-activation net. Every sum has two readers: a batch norm and the next sum.
 Graph preactivation() {
   Graph graph("preactivation");
   Value x = conv(graph.input({3, 2, 6, 7}), "stem", {.channels = 4, .kernel = 3, .pad = 1, .bias = false});
@@ -44,7 +43,7 @@ Graph preactivation() {
   return graph;
 }
 
-/// Four branches, one by max pooling, side by side; LRN and a slice.
+/// Four parallel branches, one with max pooling; then LRN and a slice.
 Graph tiny_inception() {
   Graph graph("inception");
   Value x = relu(conv(graph.input({2, 3, 9, 9}), "stem", {.channels = 6, .kernel = 3, .stride = 2, .pad = 1}));
@@ -65,7 +64,7 @@ Graph tiny_inception() {
   return graph;
 }
 
-/// Grouped convolutions, LRN, ceil pooling and dropout, as in AlexNet; it ends in a softmax.
+/// Grouped convolutions, LRN, pooling rounded up and dropout, as in AlexNet, with a softmax at the end.
 Graph grouped() {
   Graph graph("grouped");
   Value x = relu(conv(graph.input({2, 3, 15, 13}), "conv1", {.channels = 4, .kernel = 5, .stride = 2, .pad = 1}));
@@ -84,7 +83,7 @@ using Build = std::function<Graph()>;
 
 const std::vector<Build> builds = {tiny_residual, preactivation, tiny_inception, grouped};
 
-/// Every combination of options that may change how a plan computes, but not its results.
+/// Every combination of options that must not change a plan's results.
 std::vector<Options> modes() {
   std::vector<Options> all;
   for (const bool fuse : {false, true})
@@ -116,7 +115,8 @@ void check_modes(const Graph& graph) {
     Plan plan(graph, backend(), options);
     Outcome got = run(plan);
     check_same(got, want, 1e-12);
-    // A second pass adds the same again, or overwrites. State moves on, so only a net without state is tested.
+    // A second pass adds the same gradients again, or overwrites them. Running statistics would change, so only nets
+    // without state are tested.
     if (!want.state.empty()) continue;
     got = run(plan);
     if (options.accumulate_parameters)
@@ -166,17 +166,15 @@ TEST_CASE("the gradients of tiny nets agree with differences in every type") {
     }
 }
 
-TEST_CASE(
-    "tiny nets: fused and unfused, recomputed and kept, packed and unpacked plans, with and without the input's "
-    "gradient, agree to 1e-12") {
+TEST_CASE("tiny nets: plans with all options (fusion, recomputation, packing, input gradient) agree to 1e-12") {
   for (const Build& build : builds) check_modes(build());
 }
 
-TEST_CASE("tiny nets: a plan computes what the ops one by one compute") {
+TEST_CASE("tiny nets: a plan has the results of its ops one by one") {
   for (const Build& build : builds) check_composition(build());
 }
 
-TEST_CASE("tiny nets: outputs in f32 equal outputs in f64 within 1e-4") {
+TEST_CASE("tiny nets: outputs in f32 differ from f64 by at most 1e-4") {
   for (const Build& build : builds) {
     const Graph graph = build();
     INFO(graph.name());
@@ -190,7 +188,7 @@ TEST_CASE("tiny nets: outputs in f32 equal outputs in f64 within 1e-4") {
   }
 }
 
-TEST_CASE("random graphs: every mode computes the same", "[random]") {
+TEST_CASE("random graphs: every mode has the same results", "[random]") {
   for (std::uint64_t i = 0; i < 8; ++i) {
     const std::uint64_t key = seed() * 1000 + i;
     INFO("LAMINA_TEST_SEED=" << seed() << ", graph " << key);

@@ -1,4 +1,4 @@
-// Communicators by name, the one for a single rank, and parts of batches.
+// Communicators by name, the communicator of a single rank, and each rank's part of a batch.
 
 #include "lamina/communicator.h"
 #include "lib/core/device/host/host_device.h"
@@ -9,7 +9,7 @@
 
 using namespace lamina::test;
 
-TEST_CASE("one rank alone sums and broadcasts what it has") {
+TEST_CASE("with one rank, sums and broadcasts return the rank's own data") {
   const auto self = make_communicator("self");
   CHECK(self->name() == "self");
   CHECK(self->rank() == 0);
@@ -24,7 +24,7 @@ TEST_CASE("one rank alone sums and broadcasts what it has") {
   CHECK(broadcast_text(*self, "text") == "text");
   CHECK_NOTHROW(check_same(*self, "seed 1"));
   self->barrier();
-  self->abort();  // there is no other rank
+  self->abort();  // does nothing, because there is no other rank
 }
 
 TEST_CASE("a process that a launcher started alone does not count as launched by MPI") {
@@ -40,12 +40,12 @@ TEST_CASE("an unknown communicator is an error that names a known one, and a lim
   CHECK_THROWS_AS(make_communicator("self", {.limit_seconds = NAN}), UsageError);
 }
 
-TEST_CASE("a difference names the parts that differ, and the parts that one text lacks") {
+TEST_CASE("difference() names the parts that differ, and the parts that one text lacks") {
   CHECK(difference("it has", "a 1, b 2, c 3", "this run", "a 1, b 3, c 4") == "it has b 2, c 3, and this run b 3, c 4");
   CHECK(difference("it has", "a 1", "this run", "a 1, b 2") == "it has nothing else, and this run b 2");
 }
 
-TEST_CASE("loaders of several ranks give the rows of every batch in order, and the first ranks take a short one") {
+TEST_CASE("loaders of several ranks give each batch's rows in order, and a short batch goes to the first ranks") {
   const auto source = digits(43, 1);
   Loader whole(*source, {.batch = 12, .seed = 3, .threads = 0});
   std::vector<std::unique_ptr<Loader>> parts;
@@ -75,7 +75,7 @@ TEST_CASE("loaders of several ranks give the rows of every batch in order, and t
   for (const auto& part : parts) CHECK(part->next() == nullptr);
 }
 
-TEST_CASE("ranks that cannot share a batch evenly, or do not exist, are refused") {
+TEST_CASE("a batch that ranks cannot share evenly, and a rank out of range, are refused") {
   const auto source = digits(20, 1);
   CHECK_THROWS_WITH(Loader(*source, {.batch = 10, .ranks = 4}), ContainsSubstring("give a multiple"));
   CHECK_THROWS_AS(Loader(*source, {.batch = 10, .ranks = 0}), UsageError);

@@ -1,7 +1,8 @@
-// A training by ranks of which one fails. usage: rank_child throws|hangs|errs, or rank_child goes-on CHECKPOINT EPOCHS
-// `throws`: rank 1 throws in its fourth batch. `hangs`: rank 1 stops there. `errs`: a parameter of rank 1 is NaN from
-// there on. `goes-on`: trains from the checkpoint on, which is written after every update; rank 0 prints how many
-// updates the file has at first and after each one, and at the end the loss of every epoch.
+// A training by several ranks, of which one fails.
+// usage: rank_child throws|hangs|errs, or rank_child goes-on CHECKPOINT EPOCHS
+// In its fourth batch, rank 1 throws (`throws`), stops (`hangs`) or sets a parameter to NaN
+// (`errs`). `goes-on` resumes the training from the checkpoint, and writes the checkpoint after every update. Rank 0
+// prints the number of updates in the file, at first and after each update, and at the end the loss of every epoch.
 
 #include <unistd.h>
 
@@ -37,7 +38,7 @@ void go_on(Communicator& ranks, const Graph& graph, Backend& backend, const Sour
   std::uint64_t updates = 0;
   options.after_batch = [&](const Progress& at) {
     updates = at.updates;
-    if (at.batch < at.batches) tell("updates", updates);  // after the last one the file is not written yet
+    if (at.batch < at.batches) tell("updates", updates);  // the file is not yet written after an epoch's last batch
   };
   options.after_epoch = [&](const EpochResult&) { tell("updates", updates); };
   Trainer trainer(graph, backend, source, options);

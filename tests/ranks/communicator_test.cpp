@@ -1,4 +1,4 @@
-// The communicator mpi: sums, broadcasts, comparisons. Every rank runs every case.
+// The communicator "mpi": sums, broadcasts, comparisons. Every rank runs every case.
 
 #include "lamina/communicator.h"
 
@@ -8,7 +8,7 @@
 
 using namespace lamina::test;
 
-TEST_CASE("sums that were begun one after another are over all ranks, in both types, on every rank") {
+TEST_CASE("several sums at once, in both types, have the right results on every rank") {
   HostDevice device(1);
   const int size = ranks().size();
   std::vector<float> small(1000);
@@ -41,7 +41,7 @@ TEST_CASE("a sum has the same bits on every rank and on every run") {
   }
 }
 
-TEST_CASE("after finish() the times of its sums are known, and no other sums are among them") {
+TEST_CASE("last_all_reduces() has the times of the sums that the last finish() waited for, and no others") {
   HostDevice device(1);
   std::vector<double> numbers(300000);
   for (const std::int64_t count : {std::int64_t{300000}, std::int64_t{7}}) {
@@ -49,20 +49,20 @@ TEST_CASE("after finish() the times of its sums are known, and no other sums are
     std::vector<double> ones(3, 1);
     ranks().sum(ones);
     ranks().finish(device);
-    ranks().finish(device);  // this waits for no sum, and changes nothing
+    ranks().finish(device);  // there is no sum to wait for, so nothing changes
     std::int64_t bytes = 0;
     for (const AllReduceTimes& each : ranks().last_all_reduces()) {
       bytes += each.bytes;
       CHECK(0 < each.begin);
       CHECK(each.begin <= each.end);
-      CHECK(each.end <= each.waited);  // sum() had waited for it
+      CHECK(each.end <= each.waited);  // sum() has already waited for this sum
     }
     CHECK(bytes == 8 * count);
   }
   CHECK(make_communicator("self")->last_all_reduces().empty());
 }
 
-TEST_CASE("numbers and texts of any rank reach all") {
+TEST_CASE("numbers and texts can be broadcast from any rank") {
   for (int from = 0; from < ranks().size(); ++from) {
     int value = ranks().rank();
     ranks().broadcast(&value, sizeof value, from);
@@ -76,7 +76,7 @@ TEST_CASE("numbers and texts of any rank reach all") {
   ranks().barrier();
 }
 
-TEST_CASE("every rank learns which rank differs, and in what") {
+TEST_CASE("if ranks differ, every rank's error says which rank differs, and in what") {
   CHECK_NOTHROW(check_same(ranks(), "seed 1, batch 8"));
   if (ranks().size() == 1) return;
   CHECK_THROWS_WITH(check_same(ranks(), ranks().rank() == 1 ? "seed 2, batch 8" : "seed 1, batch 8"),

@@ -1,5 +1,5 @@
-"""One of several ranks throws, hangs, computes a NaN or is killed: all end within seconds, and the cause is printed.
-After each kill the run resumes from its checkpoint, with any number of ranks, and ends as a run without kills.
+"""One of several ranks throws, hangs, computes a NaN or is killed. All ranks must end within seconds, with the cause.
+After each kill the run resumes from its checkpoint with two or four ranks. Its losses must be those without kills.
 
 usage: faults_test.py CHILD MPIEXEC [KILLS]
 """
@@ -16,13 +16,13 @@ import time
 
 CHILD, MPIEXEC = sys.argv[1:3]
 KILLS = int(sys.argv[3]) if len(sys.argv) > 3 else 4
-SECONDS = 5  # two of them are the child's limit
+SECONDS = 5  # the child's own limit is two seconds of these
 
 
 def runs(pid):
     try:
         with open(f"/proc/{pid}/stat") as file:
-            # a process that ended, and whose status nobody reads
+            # Z: the process has ended, but its status is not read
             return file.read().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
@@ -37,7 +37,7 @@ def start(ranks, arguments, said):
 
 
 def run(arguments, ranks=2, at_pids=lambda pids: None):
-    """The output of ranks that must fail, and the seconds from when all had begun until all had ended."""
+    """Runs ranks that must fail. Returns the output, and the seconds from the last start to the last end."""
     with tempfile.NamedTemporaryFile() as said:
         path = pathlib.Path(said.name)
         process = start(ranks, arguments, said)
@@ -68,7 +68,7 @@ def wants(mode, pattern, text):
 
 
 def losses(ranks, checkpoint, epochs):
-    """The result of an undisturbed run from the checkpoint on."""
+    """The losses of a run without kills, from the checkpoint on."""
     ended = subprocess.run([MPIEXEC, "-n", str(ranks), CHILD, "goes-on", checkpoint, str(epochs)],
                            capture_output=True, text=True, timeout=60)
     if ended.returncode != 0:
@@ -77,7 +77,7 @@ def losses(ranks, checkpoint, epochs):
 
 
 def kill(folder, chance):
-    """Kills one of two or four ranks again and again, each time somewhere else."""
+    """Kills one of two or four ranks again and again, each time at a random moment."""
     checkpoint, done, slowest = f"{folder}/killed", 0, 0
 
     def kill_one(pids):

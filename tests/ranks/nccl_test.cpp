@@ -1,5 +1,5 @@
-// The communicator nccl on a fake of NCCL's calls, which refuses what the library would refuse, and on a fake of a
-// device's queues.
+// The communicator "nccl" on fake functions of NCCL, which refuse the same wrong calls as the library, and on a device
+// with fake queues.
 
 #include "lib/communicators/communicators.h"
 #include "tests/support/catch.h"
@@ -14,12 +14,12 @@ namespace {
 
 using Log = std::vector<std::string>;
 
-/// The calls that the fake received, and its answers.
+/// The fake's received calls, state and answers.
 struct Fake {
   Log log;
   int comm = 0, stream = 0;            // their addresses serve as handles
-  bool open = false, follows = false;  // open: between init and end; follows: whether the queue follows the device
-  int polls = 0, async = 0;            // queries until the queue is idle; the asynchronous status
+  bool open = false, follows = false;  // open: after init and before the end; follows: the queue waits for the device
+  int polls = 0, async = 0;            // polls: queries until the queue is idle; async: asynchronous status
 } fake;
 
 constexpr int invalid = 4;
@@ -73,7 +73,7 @@ struct Gpu : QueuedDevice {
   std::unique_ptr<SideQueue> side_queue() override { return std::make_unique<Queue>(); }
 };
 
-/// The second of two ranks.
+/// A communicator that plays the second of two ranks.
 struct Second : Communicator {
   std::string_view name() const override { return "second"; }
   int rank() const override { return 1; }
@@ -94,7 +94,7 @@ std::unique_ptr<Communicator> second(double limit_seconds = 60) {
 
 }  // namespace
 
-TEST_CASE("a rank alone opens NCCL once, sums on the queue after the device's work, and lets the device follow") {
+TEST_CASE("one rank opens NCCL once, sums on a queue after the device's work, and then the device waits for it") {
   fake = {};
   Gpu gpu;
   std::vector<double> numbers(5);
@@ -109,7 +109,7 @@ TEST_CASE("a rank alone opens NCCL once, sums on the queue after the device's wo
   CHECK(fake.log == Log{"id", "rank 0 of 1", "sum 5 of type 8", "sum 7 of type 7", "lead", "destroy"});
 }
 
-TEST_CASE("another rank gets the first rank's id, and data outside a device's memory is summed by way of the host") {
+TEST_CASE("another rank gets the first rank's id, and host data is summed by the other communicator") {
   Gpu gpu;
   float number = 1;
   std::vector<double> numbers{3};
@@ -123,7 +123,7 @@ TEST_CASE("another rank gets the first rank's id, and data outside a device's me
   CHECK(fake.log == Log{"rank 1 of 2", "sum 1 of type 7", "destroy"});
 }
 
-TEST_CASE("a later error, or a rank that hangs, aborts what waits on the device and ends all ranks") {
+TEST_CASE("an asynchronous error, or a rank that hangs, aborts NCCL and ends all ranks") {
   for (const bool hangs : {true, false}) {
     Gpu gpu;
     float number = 1;
@@ -139,7 +139,7 @@ TEST_CASE("a later error, or a rank that hangs, aborts what waits on the device 
   }
 }
 
-TEST_CASE("a rank that throws, or ends all, aborts NCCL before the others end") {
+TEST_CASE("a rank that throws, or calls abort(), aborts NCCL before all ranks end") {
   Gpu gpu;
   const auto run = [&](auto&& what) {
     const auto ranks = second();
@@ -152,7 +152,7 @@ TEST_CASE("a rank that throws, or ends all, aborts NCCL before the others end") 
   CHECK(fake.log == Log{"rank 1 of 2", "abort", "all end with 3"});
 }
 
-TEST_CASE("numbers that nccl cannot sum are refused, and a call that fails is named") {
+TEST_CASE("numbers that nccl cannot sum are refused, and a failing call is named") {
   Gpu gpu, other;
   QueuedDevice plain;
   double number = 1;
@@ -166,7 +166,7 @@ TEST_CASE("numbers that nccl cannot sum are refused, and a call that fails is na
                     ContainsSubstring("ncclAllReduce: NCCL: invalid argument (4)"));
 }
 
-TEST_CASE("without an NCCL, and with ranks of another launcher, nccl says what to do") {
+TEST_CASE("without NCCL, and with ranks of another launcher, nccl's error says what to do") {
   CHECK_THROWS_WITH(make_communicator("nccl", {.nccl_folder = "/nowhere"}), ContainsSubstring("/nowhere/libnccl.so.2"));
   const Variable two("WORLD_SIZE", "2");
   if (!launched_by_mpi())

@@ -1,4 +1,4 @@
-"""lamina_bench under mpirun: rank 0 prints and writes rows of all ranks, and refusals are one line.
+"""lamina_bench under mpirun: rank 0 prints and writes the rows of all ranks, and a refusal is one line.
 
 usage: program_test.py LAMINA_BENCH MPIEXEC
 """
@@ -24,7 +24,7 @@ def start(ranks, *words):
 
 
 def run(ranks, *words, status=0):
-    """The text that the program wrote to both streams."""
+    """The program's output and its error output."""
     process = start(ranks, *words)
     said, errors = process.communicate(timeout=60)
     if process.returncode != status:
@@ -44,7 +44,7 @@ def rows_of(file):
 
 
 def rows(folder):
-    """Two ranks measure what one rank measures, each rank half of it."""
+    """Two ranks measure the same rows as one rank, each rank with half of the batch."""
     files = {ranks: folder / f"{ranks}.json" for ranks in (1, 2)}
     for ranks, file in files.items():
         said, errors = run(ranks, *NET, "--batch=4", "--passes=3", f"--benchmark_out={file}")
@@ -68,7 +68,7 @@ def rows(folder):
 
 
 def trace(folder):
-    """A trace has the two passes of each rank in turn, and sums that begin within a backward pass."""
+    """A trace has the two passes of each rank in turn, and its sums begin within a backward pass."""
     file = folder / "trace.json"
     run(2, *NET, "--batch=8", "--passes=2", f"--trace={file}")
     events = json.loads(file.read_text())["traceEvents"]
@@ -102,14 +102,14 @@ def refusals():
             (["ledger", "alexnet"], "ledger is for one process, and mpirun started 2; run and train take several")):
         said, errors = run(2, *words, status=2)
         wants(re.search(pattern, errors) and not said, words, said, errors)
-        spoken = re.findall("lamina_bench: (?!interrupted)", errors)  # mpirun ends a slow rank by a signal
+        spoken = re.findall("lamina_bench: (?!interrupted)", errors)  # mpirun may end a slow rank with a signal
         wants(len(spoken) == 1, "more than one rank speaks", errors)
-    _, errors = run(2, *NET, "--batch=4", "--memory_limit=4KiB", status=1)  # no row fits: the other ranks would wait
+    _, errors = run(2, *NET, "--batch=4", "--memory_limit=4KiB", status=1)  # no row fits; no rank may wait
     wants(re.search(r"rank \d of 2: .*bytes", errors), errors)
 
 
 def pids(mpiexec, ranks):
-    """The process ids of the ranks, in their order, once all catch signals."""
+    """The process ids of the ranks in order. Waits until all ranks catch signals."""
     while True:
         time.sleep(0.05)
         found = {}
@@ -127,7 +127,7 @@ def pids(mpiexec, ranks):
 
 
 def interrupt(folder):
-    """All ranks end after the same pass, and the rows are in the file. Only rank 0 says so."""
+    """Interrupted ranks end after the same pass, and the rows are in the file. Only rank 0 prints this."""
     file = folder / "interrupted.json"
     process = start(2, *NET, "--batch=2", "--passes=100000", f"--benchmark_out={file}")
     rank0, rank1 = pids(process.pid, 2)

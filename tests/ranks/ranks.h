@@ -1,5 +1,5 @@
 #pragma once
-// The communicator of a test program that mpirun starts.
+// Helpers of test programs that mpirun starts.
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace lamina::test {
 
-/// The communicator of this process. MPI allows no second one.
+/// The communicator of this process. MPI allows only one.
 inline Communicator& ranks() {
   static const auto all = make_communicator("mpi", {.limit_seconds = 30});
   return *all;
@@ -21,7 +21,7 @@ inline void check_same_bits(const std::vector<Values>& all) {
   check_same(ranks(), "digest " + std::to_string(digest(all)));
 }
 
-/// The largest difference, relative to the largest number of the same list, or to 1; NaN if a number is not finite.
+/// The largest difference, relative to the largest number of the same list or to 1. NaN if a number is not finite.
 inline double largest_difference(const std::vector<Values>& a, const std::vector<Values>& b) {
   if (a.size() != b.size()) return INFINITY;
   double worst = 0;

@@ -1,5 +1,5 @@
-// Trainings by several ranks against trainings by one rank with the whole batch. Every rank runs every case, and also
-// trains alone, for the comparison.
+// Trainings by several ranks are compared with trainings by one rank with the whole batch. Every rank runs every case,
+// and also trains alone for the comparison.
 
 #include "lamina/optimiser.h"
 #include "lamina/workloads.h"
@@ -16,7 +16,7 @@ using namespace lamina::test;
 
 namespace {
 
-constexpr int batch = 8;  // the batch of all ranks
+constexpr int batch = 8;  // batch size over all ranks
 
 /// The results of a training: the numbers of its plan, and the scores of epochs and batches.
 using Ended = std::vector<Values>;
@@ -44,13 +44,13 @@ TrainerOptions in_f64(TrainerOptions options) {
 
 TrainerOptions together(TrainerOptions options) {
   options.communicator = &ranks();
-  options.bucket_bytes = 1000;  // so that there are several buckets
+  options.bucket_bytes = 1000;  // small, so that there are several buckets
   return options;
 }
 
 using Builder = std::function<Graph(int batch)>;
 
-/// Trains once alone and twice together, and compares.
+/// Trains once alone and twice with all ranks, and compares the results.
 void compare(const Builder& graph, const Source& source, const TrainerOptions& options, int epochs = 2) {
   const Ended alone = train(graph(batch), source, options, epochs);
   const Graph part = graph(batch / ranks().size());
@@ -62,7 +62,7 @@ void compare(const Builder& graph, const Source& source, const TrainerOptions& o
 
 }  // namespace
 
-TEST_CASE("several ranks train the six workloads as one does, dropout and short last batches included") {
+TEST_CASE("several ranks train the six workloads like one rank, with dropout and short last batches") {
   for (const Workload& each : workloads()) {
     INFO(each.name);
     const auto prepared = [&](int n) { return prepare(each, {.share = 0.0008, .width_divisor = 16, .batch = n}); };
@@ -71,7 +71,7 @@ TEST_CASE("several ranks train the six workloads as one does, dropout and short 
   }
 }
 
-TEST_CASE("several ranks update by every optimiser as one does") {
+TEST_CASE("several ranks update like one rank, with every optimiser") {
   const auto source = digits(20, 1);
   for (const std::string& name : optimiser_names()) {
     INFO(name);
@@ -81,7 +81,7 @@ TEST_CASE("several ranks update by every optimiser as one does") {
   }
 }
 
-TEST_CASE("several ranks add up gradients, clip and validate as one does with the whole batch") {
+TEST_CASE("several ranks accumulate and clip gradients and validate like one rank with the whole batch") {
   const auto source = digits(44, 1), unseen = digits(21, 2);
   compare([](int n) { return small_network(n); }, *source,
           in_f64({.optimiser = Sgd{.momentum = 0.9},
@@ -92,7 +92,7 @@ TEST_CASE("several ranks add up gradients, clip and validate as one does with th
                   .validation = unseen.get()}));
 }
 
-TEST_CASE("gradients and statistics that nodes share are summed over the ranks once, after all uses") {
+TEST_CASE("shared gradients and statistics are summed over the ranks once, after all uses") {
   const auto source = digits(4 * batch, 1);
   for (const int accumulate : {1, 2}) {
     TrainerOptions options = in_f64({.optimiser = Sgd{.momentum = 0.9}, .accumulate = accumulate, .seed = 6});
@@ -101,7 +101,7 @@ TEST_CASE("gradients and statistics that nodes share are summed over the ranks o
   }
 }
 
-TEST_CASE("synchronised batch norm is that of the whole batch, with and without an add before its ReLU") {
+TEST_CASE("synchronised batch norm equals batch norm of the whole batch, with and without an add before its ReLU") {
   const auto source = digits(3 * batch, 1);
   const auto two_norms = [](int n) {
     Graph graph("norms");
@@ -120,7 +120,7 @@ TEST_CASE("synchronised batch norm is that of the whole batch, with and without 
   }
 }
 
-TEST_CASE("lazy updates of tables are those of the whole batch") {
+TEST_CASE("lazy updates of tables equal the updates of one rank with the whole batch") {
   const PreparedWorkload whole =
       prepare(workload("imdb_fasttext"), {.share = 0.0008, .width_divisor = 16, .batch = batch});
   TrainerOptions options = in_f64(whole.options);
@@ -132,7 +132,7 @@ TEST_CASE("lazy updates of tables are those of the whole batch") {
       *whole.training, options, 1);
 }
 
-TEST_CASE("several ranks train in half precision to the same bits, close to the training of one") {
+TEST_CASE("in half precision all ranks have the same bits, close to the results of one rank") {
   const auto source = digits(5 * batch, 1);
   for (const DType dtype : {DType::f16, DType::bf16}) {
     TrainerOptions options{.optimiser = Sgd{}, .learning_rate = constant_rate(0.1), .seed = 2};
@@ -140,7 +140,7 @@ TEST_CASE("several ranks train in half precision to the same bits, close to the 
     const Ended alone = train(small_network(batch), *source, options, 1);
     const Ended all = train(small_network(batch / ranks().size()), *source, together(options), 1);
     check_same_bits(all);
-    CHECK(largest_difference(alone, all) < unit_roundoff(dtype));  // sums in another order may flip a rounding
+    CHECK(largest_difference(alone, all) < unit_roundoff(dtype));  // sums in another order may change a rounding
   }
 }
 
@@ -157,17 +157,18 @@ TEST_CASE("a device whose memory cannot be summed is refused when the trainer is
                     ContainsSubstring("not of modelled device"));
 }
 
-TEST_CASE("one bucket and many give the same results to 1e-6") {
+TEST_CASE("one bucket and many buckets have the same results to 1e-6") {
   const auto source = digits(20, 1);
   const auto run = [&](std::size_t bytes) {
     TrainerOptions options = together({.seed = 1});
     options.bucket_bytes = bytes;
     return train(small_network(batch / ranks().size()), *source, options, 1);
   };
-  CHECK(largest_difference(run(1), run(std::size_t{1} << 30)) < 1e-6);  // the order of a sum may depend on its length
+  CHECK(largest_difference(run(1), run(std::size_t{1} << 30)) <
+        1e-6);  // the order of a sum may depend on the bucket's length
 }
 
-TEST_CASE("running statistics become their mean over all ranks when an epoch ends") {
+TEST_CASE("at the end of an epoch, running statistics become the mean over all ranks") {
   const auto source = digits(3 * batch, 1);
   Device& device = oracle().device();
   const Graph graph = small_network(batch / ranks().size(), true);
@@ -197,7 +198,7 @@ TEST_CASE("running statistics become their mean over all ranks when an epoch end
   check_same_bits(everything(trainer.plan()));
 }
 
-TEST_CASE("a checkpoint resumes to the same bits with as many ranks, and to rounding with another number of ranks") {
+TEST_CASE("a resumed training has the same bits with the same number of ranks, else results to rounding") {
   const Folder own;
   const std::filesystem::path folder = broadcast_text(ranks(), own.path().string());
   const auto source = digits(44, 1), unseen = digits(9, 2);
@@ -206,7 +207,7 @@ TEST_CASE("a checkpoint resumes to the same bits with as many ranks, and to roun
   const Graph whole = small_network(batch), part = small_network(batch / ranks().size());
   const Ended straight = train(part, *source, together(options), 2);
 
-  /// Stops after five of the six batches of the second epoch; four are in the file.
+  /// Stops after five of the six batches of the second epoch. The checkpoint has four of these batches.
   const auto interrupted = [&](const Graph& graph, TrainerOptions how, const std::filesystem::path& file) {
     how.checkpoint = file;
     how.after_batch = [](const Progress& at) {
@@ -220,7 +221,7 @@ TEST_CASE("a checkpoint resumes to the same bits with as many ranks, and to roun
   };
   interrupted(part, together(options), folder / "all");
   ranks().barrier();
-  std::filesystem::copy_file(folder / "all", own / "alone");  // each rank has its own copy, to resume alone
+  std::filesystem::copy_file(folder / "all", own / "alone");  // each rank has its own copy, from which it resumes alone
   ranks().barrier();
   CHECK((goes_on(part, together(options), folder / "all") == straight));
   CHECK(largest_difference(goes_on(whole, options, own / "alone"), straight) < 1e-12);
@@ -230,7 +231,7 @@ TEST_CASE("a checkpoint resumes to the same bits with as many ranks, and to roun
   CHECK(largest_difference(goes_on(part, together(options), folder / "one"), straight) < 1e-12);
 }
 
-TEST_CASE("a checkpoint that rank 0 cannot write is an error of every rank, and the run goes on") {
+TEST_CASE("a checkpoint that rank 0 cannot write is an error on every rank, and the run can go on") {
   const Folder own;
   const std::filesystem::path folder = std::filesystem::path(broadcast_text(ranks(), own.path().string())) / "runs";
   if (ranks().rank() == 0) std::filesystem::create_directory(folder);
@@ -252,13 +253,13 @@ TEST_CASE("a checkpoint that rank 0 cannot write is an error of every rank, and 
   ranks().barrier();
 }
 
-TEST_CASE("a checkpoint of numbers that are not finite is an error of every rank") {
+TEST_CASE("a checkpoint with numbers that are not finite is an error on every rank") {
   const Folder own;
   const auto source = digits(16, 1);
   TrainerOptions options = together({.seed = 1});
   options.checkpoint = std::filesystem::path(broadcast_text(ranks(), own.path().string())) / "run";
   Plan* plan = nullptr;
-  options.after_batch = [&](const Progress& at) {  // after the epoch's last batch, so that no loss shows it
+  options.after_batch = [&](const Progress& at) {  // after the epoch's last batch, so no loss is NaN
     if (at.batch == at.batches) write(*plan, plan->parameter("fc.bias"), Values(10, NAN));
   };
   Trainer trainer(small_network(batch / ranks().size()), oracle(), *source, options);

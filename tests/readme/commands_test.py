@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs every command of README and of docs/ in a clone of the last commit, as a reader does: the lines of `sh` blocks,
-and the first command of each row in README's table of questions. A command passes if its status is 0, or if it is still
-busy after a while and ends in the usual way when it is interrupted. usage: commands_test.py SOURCE"""
+"""Runs every command of README and docs/ in a clone of the last commit, as a reader would: lines of `sh` blocks, and
+the first command of each row in README's table of questions. A command passes if its status is 0, or if it still runs
+after some time and ends correctly when it is interrupted. usage: commands_test.py SOURCE"""
 
 import os
 import pathlib
@@ -13,9 +13,9 @@ import tempfile
 
 BUSY_SECONDS = 20
 BUILD_SECONDS = 1800
-TOO_FEW = 4  # of compare: a reader has eight processes of each side, here there is one
+TOO_FEW = 4  # status of compare with one process of each side; a reader has eight
 INTERRUPTED = (130, -signal.SIGINT)
-ELSEWHERE = (  # commands that need more than this machine has, and the tests that cover them
+ELSEWHERE = (  # commands that cannot run here; why, and the test that covers them
     (r"tests/run", "it runs this test"),
     (r"cmake .*(<folder>|BUILD_TESTS=OFF)|cmake -S app", "tests/install"),
     (r"scp|lamina-gpu/|bench/gpu/pack", "a machine with a GPU; tests/gpu"),
@@ -37,7 +37,7 @@ int main() {
 
 
 def commands(page):
-    """Whole commands: a line, or as many as the shell needs."""
+    """The commands of a page. A command is one line, or several lines if the shell needs more."""
     for block in re.findall(r"^```sh\n(.*?)^```", page, re.S | re.M):
         lines = ""
         for line in block.splitlines(keepends=True):
@@ -51,7 +51,7 @@ def commands(page):
 
 
 def run(command, folder, seconds):
-    """The status of a command and its output. After `seconds` the command is interrupted."""
+    """The status and output of a command. After `seconds` the command is interrupted."""
     with tempfile.TemporaryFile("w+") as said:
         process = subprocess.Popen(["bash", "-c", command], cwd=folder, stdout=said, stderr=said, text=True,
                                    start_new_session=True, env=os.environ | {
@@ -70,7 +70,7 @@ def run(command, folder, seconds):
 
 
 def write_files_of_a_reader(folder):
-    """Writes the files that the pages tell the reader to save, and a model of his own."""
+    """Writes the files that the pages tell the reader to save, and an ONNX model."""
     first = folder / "first"
     first.mkdir()
     start = (folder / "docs/start.md").read_text()

@@ -1,16 +1,16 @@
-# Requires every relative link of the documentation to lead to a file.
+# Checks that every relative link of the documentation leads to a file.
 # usage: cmake -DROOT=<project> -P links.cmake
 cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE pages ${ROOT}/docs/*.md)
 list(APPEND pages ${ROOT}/README.md)
 set(count 0)
-string(ASCII 1 mark)  # a character that no page has
+string(ASCII 1 mark)  # a character that no page contains
 foreach(page IN LISTS pages)
   cmake_path(GET page PARENT_PATH folder)
   file(READ ${page} text)
   string(REGEX REPLACE "```[^`]*```" "" text "${text}")
   string(REPLACE "](" "${mark}" text "${text}")
-  string(REGEX REPLACE "[][;]" "" text "${text}")  # brackets join the items of a CMake list
+  string(REGEX REPLACE "[][;]" "" text "${text}")  # brackets would join items of a CMake list
   string(REGEX MATCHALL "${mark}[^)# \n]+" links "${text}")
   foreach(link IN LISTS links)
     string(SUBSTRING "${link}" 1 -1 link)

@@ -1,4 +1,4 @@
-# Requires a row in the table of docs/ops/README.md for every page of an op.
+# Checks that the table of docs/ops/README.md has a row for every page of an op.
 # usage: cmake -DROOT=<project> -P ops.cmake
 cmake_minimum_required(VERSION 3.25)
 file(READ ${ROOT}/docs/ops/README.md table)

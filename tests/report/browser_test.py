@@ -1,4 +1,4 @@
-"""The page in a browser, if there is one: no error, nothing fetched, charts drawn, fit for a phone, prices changed."""
+"""The page in a browser, if there is one: no errors, no downloads, charts, the width of a phone, and prices."""
 
 import base64
 import hashlib
@@ -25,7 +25,7 @@ here,2026-12,Slow CPU,0.1,preemptible
 here,2026-11,Quick CPU,3.0,
 """
 
-# This script runs after the scripts of the page, and leaves its findings as JSON.
+# This script runs after the scripts of the page, and writes its findings as JSON.
 DRIVER = """
 const violations = [];
 document.addEventListener("securitypolicyviolation", (event) => violations.push(event.violatedDirective));
@@ -39,7 +39,7 @@ const table = (id) => all(`#${id} tbody tr`).map((row) => [...row.cells].map((ce
 const heads = (id) => all(`#${id} thead th`).map((one) => one.textContent);
 const optionOf = (id, text) => [...byId(id).options].find((one) => one.text.includes(text)).value;
 const ranking = () => views.cost.data("records_0").map((one) => one.who.split(",")[0]);
-// The words of the first screen that are broken in their middle.
+// The words of the first screen that are broken into two lines.
 const broken = () => {
   const found = [], range = document.createRange(), walker = document.createTreeWalker(byId("networks"), 4);
   for (let node = walker.nextNode(); node; node = walker.nextNode())
@@ -107,7 +107,7 @@ drawn.then(async (data) => {
   parent.postMessage(JSON.stringify(seen), "*");
 });
 """
-# The page is in a frame as wide as a phone, because a window cannot be so narrow.
+# A frame as wide as a phone shows the page, because a window cannot be so narrow.
 FRAME = """<iframe src="page.html" style="width:400px;height:900px"></iframe>
 <script>onmessage = (event) => document.body.append(Object.assign(document.createElement("pre"),
   {id: "seen-by-test", textContent: event.data}));</script>"""
@@ -129,7 +129,7 @@ def documents():
 
 
 def open_page(folder, name):
-    """(the findings of the driver, the lines of the console)."""
+    """(the findings of DRIVER, the lines of the console)."""
     flags = "--headless --no-sandbox --disable-gpu --window-size=1400,900 --virtual-time-budget=60000".split()
     flags += [f"--user-data-dir={folder}/profile", "--enable-logging=stderr", "--dump-dom", f"file://{folder}/{name}"]
     ended = subprocess.run([BROWSER, *flags], capture_output=True, text=True, timeout=300, check=False)
@@ -148,7 +148,7 @@ class Browser(unittest.TestCase):
             assert command.run([*paths, "--prices", made.write(folder, "prices.csv", PRICES), "-o", page]) == 0
             with open(page, encoding="utf-8") as file:
                 text = file.read()
-            # The page allows its own scripts by their checksums, so the test's script needs a checksum, too.
+            # The page allows only scripts with known checksums, so the test's script needs a checksum, too.
             allowed = "'sha256-" + base64.b64encode(hashlib.sha256(DRIVER.encode()).digest()).decode() + "'"
             text = text.replace("script-src ", f"script-src {allowed} ", 1)
             before, end, after = text.rpartition("</body>")
@@ -186,7 +186,7 @@ class Browser(unittest.TestCase):
         self.assertEqual(near, "×0.999 as fast as the nearest published machine, GTX 1080, cuDNN 5.1.05")
         rows = [who for who, _, _ in self.seen["picture"]]
         self.assertEqual(self.seen["picture"][0], ["GTX 1080 Ti", "101", "×1.48"])
-        self.assertEqual(rows.count("GTX 1080"), 1)  # one of its four rows
+        self.assertEqual(rows.count("GTX 1080"), 1)  # only one of its four rows is shown
         self.assertLessEqual({"Quick CPU, Lamina eigen", "Slow CPU, Lamina eigen"}, set(rows))
 
     def test_the_nearest_published_machine_may_lack_another_of_our_networks(self):
@@ -211,7 +211,7 @@ class Browser(unittest.TestCase):
     def test_dollars_are_hours_times_the_price(self):
         heads = self.seen["cost_heads"]
         self.assertEqual(heads[1:5], ["USD / million images", "USD / ImageNet epoch", "USD/h", "wins below USD/h"])
-        # 300 ms for 16 images are 5.21 hours for a million; the others take half as long.
+        # 300 ms for 16 images are 5.21 hours for a million images. The quick machine takes half as long.
         slow, quick = self.seen["cost"]
         self.assertEqual(slow[1:7], ["5.21", "6.67", "1.00", "1.50", "5.21", "copy"])
         self.assertEqual(quick[1:6], ["7.81", "10.0", "3.00", "2.00", "2.60"])

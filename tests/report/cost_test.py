@@ -1,4 +1,4 @@
-"""Seconds and prices of machines; browser_test.py has the arithmetic of the page."""
+"""Times and prices of machines. browser_test.py tests the page's arithmetic."""
 
 import os
 import unittest
@@ -35,7 +35,7 @@ class Prices(made.Case):
         self.assertEqual([one["preemptible"] for one in found], [True, True, True, False, False, False])
 
     def test_the_prices_of_several_files_count_together_and_none_are_the_published_ones(self):
-        marked = "\ufeff"  # a byte order mark, as spreadsheets write it
+        marked = "\ufeff"  # the byte order mark that spreadsheets write
         paths = [made.write(self.folder, name, f"{marked}{HEAD}s,2026-01,{name},1,\n") for name in "ab"]
         self.assertEqual([(one["configuration"], one["usd"]) for one in prices.read(paths)], [("a", 1), ("b", 1)])
         self.assertEqual(len(prices.read([])), len(published.lines("prices.csv")))

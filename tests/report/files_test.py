@@ -1,4 +1,4 @@
-"""Reading of result files, and the messages about files that cannot be used."""
+"""Reading of result files, and the messages about unusable files."""
 
 import contextlib
 import io
@@ -17,7 +17,7 @@ class Files(made.Case):
         return results.read([made.write(self.folder, f"{i}.json", one) for i, one in enumerate(documents)])
 
     def problem(self, document):
-        """The message about a file that is not read, while another file beside it is."""
+        """The message about a file that is not read. Another file beside it is read."""
         model, problems = self.read(document, made.document(made.network()))
         self.assertEqual([os.path.basename(one["file"]) for one in problems], ["0.json"])
         self.assertEqual((list(model.files), len(model.rows)), (["1.json"], 3))

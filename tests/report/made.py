@@ -1,4 +1,4 @@
-"""Result files that the tests make: rows, ledgers and the others, small and with times that were chosen."""
+"""Small result files for the tests, with chosen times: rows, ledgers, frontiers and others."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def key(part="total", network="resnet50", what="net", backend="eigen", batch=16,
 
 
 def row(its, milliseconds, factors=NEAR, **more):
-    """All repetitions of a row, around a time."""
+    """All repetitions of a row, with times around one time."""
     name = name_of(its)
     common = {"name": name, "run_name": name, "run_type": "iteration", "time_unit": "ms", "key": its}
     common["rerun"] = f"run {name}"
@@ -103,13 +103,13 @@ def ledger(**more):
 
 
 def tried(**more):
-    """An algorithm that was tried for a frontier."""
+    """An algorithm in a frontier."""
     its = {"algorithm": "a", "seconds": 0.002, "low": 0.0019, "high": 0.0021, "workspace_bytes": 2**20, "error": 1e-7}
     return its | {"deterministic": True, "on_frontier": True, "picked": True, "by_rule": True} | more
 
 
 def frontier(*lines):
-    """Lines of (name, layers, algorithms)."""
+    """A frontier with lines of (name, layers, algorithms)."""
     its = []
     for node, layers, algorithms in lines:
         about = {"node": node, "op": "conv", "pass": "forward", "rerun": f"layer {node}"}
@@ -135,7 +135,7 @@ def document(benchmarks=(), facts=None, **lists):
 
 
 def write(folder, name, what):
-    """A file with a text as it is, or with anything else as JSON."""
+    """Writes a file. A text or bytes are written unchanged, anything else as JSON."""
     path = os.path.join(folder, name)
     os.makedirs(folder, exist_ok=True)
     content = what if isinstance(what, (bytes, str)) else json.dumps(what)
@@ -145,7 +145,7 @@ def write(folder, name, what):
 
 
 class Case(unittest.TestCase):
-    """Tests with a folder of their own."""
+    """Tests that have a temporary folder."""
 
     def setUp(self):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
@@ -169,7 +169,7 @@ def texts(table):
 
 
 def main():
-    """Runs the tests of a file, or says aloud that they are skipped."""
+    """Runs the tests of a file, or prints that they are skipped."""
     try:
         packages.install()
     except wheels.WheelError as error:

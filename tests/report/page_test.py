@@ -1,4 +1,4 @@
-"""The page: made from files, whole, and safe whatever they hold; of all stored files, too."""
+"""The page: it is complete, and safe for any contents of the files. Also for all stored files."""
 
 import base64
 import contextlib
@@ -24,7 +24,7 @@ HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&{{7
 
 
 class Reader(html.parser.HTMLParser):
-    """The elements of a page with their attributes, and the data that its scripts draw."""
+    """The elements of a page with their attributes, and the data of its scripts."""
 
     def __init__(self, page):
         super().__init__()
@@ -130,7 +130,7 @@ class Page(made.Case):
         raced = made.points(its.sections["comparisons"])[1:]
         self.assertGreater(sum("eigen against torch" in one["pair"] for one in raced), 100)
         gone = {one["pair"].split(", ")[0] for one in raced if not one["run"]}
-        self.assertLessEqual(gone, {"eigen against ncnn", "eigen against keras"})  # bench/race no longer has them
+        self.assertLessEqual(gone, {"eigen against ncnn", "eigen against keras"})  # bench/race has no such peers now
         self.assertLess(len(page.encode()), 4e6)
 
 

@@ -24,7 +24,7 @@ class Networks(unittest.TestCase):
     def test_of_several_batches_the_published_one_is_shown(self):
         found = self.ours(made.network(forward=100), made.network(forward=10, batch=1))
         self.assertEqual([one["label"] for one in found], ["Test CPU, Lamina eigen"])
-        found = self.ours(made.network(), made.network("vgg16", batch=8))  # it has no other network
+        found = self.ours(made.network(), made.network("vgg16", batch=8))  # each file has one network
         self.assertEqual([list(one["times"]) for one in found], [["resnet50"], ["vgg16"]])
 
     def test_another_batch_is_shown_for_sixteen_images_and_rows_of_threads_and_smaller_images_are_not(self):
@@ -44,12 +44,12 @@ class Networks(unittest.TestCase):
         raced = made.raced()
         its = make("networks", raced)
         ours, torch = its["data"]["machines"][:2]
-        self.assertEqual(its["data"]["reference"], 1)  # another program in the files
+        self.assertEqual(its["data"]["reference"], 1)  # rows are relative to the other program in the file
         self.assertEqual(torch["label"], "Test CPU, PyTorch 2.15.0 compiled nhwc")
         turns = [one["times"]["resnet50"]["total"]["turns"] for one in (ours, torch)]
         self.assertEqual(turns[0], {1: {"ratio": 2, "low": 1.25, "high": 2.5}})
         self.assertEqual(turns[1], {0: {"ratio": 0.5, "low": 0.4, "high": 0.8}})
-        for end in ("low", "high"):  # there are too few rounds
+        for end in ("low", "high"):  # as with too few rounds
             del raced["means"][0][end]
         found = [[one[name] for name in ("other", "network", "part", "ratio")] + [one.get("low")]
                  for one in make("networks", raced)["data"]["raced"]]
@@ -75,7 +75,7 @@ class Types(unittest.TestCase):
     def test_a_pass_in_several_types_is_a_line_with_a_column_for_each(self):
         types = (({}, 100), ({"type": "bf16"}, 50), ({"layout": "nhwc"}, 80))
         rows = [row for of, ms in types for row in made.row(made.key(**of), ms, EXACT, grade="A")]
-        columns, lines = self.table(document(rows + made.row(made.key(batch=8), 1, EXACT)))  # only f32 has it
+        columns, lines = self.table(document(rows + made.row(made.key(batch=8), 1, EXACT)))  # only f32 has batch 8
         self.assertEqual(columns, ["f32", "f32 nhwc", "bf16"])
         self.assertEqual(texts({"rows": lines}),
                          [["resnet50", "total", "batch 16", "Test CPU, Lamina eigen", "100", "80.0", "50.0"]])
@@ -200,7 +200,7 @@ class Ledgers(unittest.TestCase):
         self.assertEqual((round(point["intensity"], 6), round(point["gflops"], 6)), (2000, 2000))
 
     def layers(self, *times, facts=None):
-        """Rows of layers of (layer, algorithm, milliseconds, peak)."""
+        """Rows of layers from (layer, algorithm, milliseconds, peak)."""
         rows = []
         for layer, algorithm, ms, peak in times:
             its = made.key("forward", what="layer", layer=layer, algorithm=algorithm)

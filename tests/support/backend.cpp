@@ -31,7 +31,7 @@ std::shared_ptr<Backend> make_named(const std::string& name, const BackendOption
     of_set.instruction_set = name.substr(eigen.size());
     try {
       return make_backend("eigen", of_set);
-    } catch (const UsageError& error) {  // a build for a machine without AVX-512 lacks twins
+    } catch (const UsageError& error) {  // a build without AVX-512 lacks the twin sets
       if (!name.ends_with("-twin")) throw;
       throw Unsupported(error.what());
     }
@@ -41,7 +41,7 @@ std::shared_ptr<Backend> make_named(const std::string& name, const BackendOption
 #if defined(LAMINA_TEST_CLOSED)
   return std::make_shared<ClosedBackend>(std::move(inner));
 #else
-  return inner;  // not reached: a build without cuda-host has refused
+  return inner;  // not reached: a build without cuda-host has thrown
 #endif
 }
 
@@ -64,8 +64,7 @@ std::vector<std::shared_ptr<Backend>> tested_backends() {
 #endif
 }
 
-// These are never destroyed. Libraries that they open later, such as cuBLAS, have statics of their own, which are
-// destroyed first.
+// These backends are never destroyed. A backend would outlive statics of libraries that it opens later, such as cuBLAS.
 
 Backend& backend() {
   static const auto& made = *new std::shared_ptr<Backend>(make_or_skip(tested_backend("eigen"), {.threads = 2}));

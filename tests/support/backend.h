@@ -10,36 +10,38 @@
 
 namespace lamina::test {
 
-/// The name of the backend in LAMINA_TEST_BACKEND, or `otherwise` if that is unset. "cudnn" or "cudnn-graph" becomes
-/// "cudnn:<directory>" if LAMINA_TEST_CUDNN has the directory.
+/// The name of the backend in LAMINA_TEST_BACKEND, or `otherwise` if this variable is unset. If LAMINA_TEST_CUDNN is a
+/// directory, "cudnn" becomes "cudnn:<directory>" (or "cudnn-graph:<directory>").
 std::string tested_backend(const std::string& otherwise);
 
-/// As lamina::make_backend. Also makes "cuda-host-closed": cuda-host on a device whose memory the host cannot access,
-/// and "eigen:<set>": eigen with an instruction set.
+/// Like lamina::make_backend. Also makes "cuda-host-closed" (cuda-host on a device whose memory the host cannot access)
+/// and "eigen:<set>" (eigen with an instruction set).
 std::shared_ptr<Backend> make_named(const std::string& name, const BackendOptions& = {});
 
-/// As make_named(). If the backend cannot run, the process says why and ends: see support/skip.h.
+/// Like make_named(). If the backend cannot run, the process prints the reason and ends: see support/skip.h.
 std::shared_ptr<Backend> make_or_skip(const std::string& name, const BackendOptions& = {});
 
-/// The backend of LAMINA_TEST_BACKEND, or all that run on every machine: the processor's, and our kernels on memory
-/// that the host cannot touch.
+/// The backend of LAMINA_TEST_BACKEND, or else all backends that run on every machine: eigen, and cuda-host on memory
+/// that the host cannot access.
 std::vector<std::shared_ptr<Backend>> tested_backends();
 
 /// The tested backend, "eigen" by default. One process tests one backend, so that ctest runs the same binary
 /// once per backend.
 Backend& backend();
 
-/// The backend under test on one thread, for finite differences: their thousands of passes are too small to divide.
+/// The backend under test on one thread, for finite differences, whose thousands of passes are too small for several
+/// threads.
 Backend& one_thread();
 
-/// Eigen. In f64 with its `direct` algorithms it is the oracle. Hand examples and differences check it.
+/// The backend eigen. In f64 with its `direct` algorithms it is the oracle, which examples by hand and differences
+/// check.
 Backend& oracle();
 
 /// The algorithm `direct` for all passes.
 Choice direct();
 
-/// The algorithms that the backend under test lists for a pass of the unit. For cudnn only the library knows them:
-/// these are the algorithms that it accepts, without transforms, whose error has no bound.
+/// The algorithms that the backend under test lists for a pass of the unit. For cudnn, the algorithms that the library
+/// accepts, without transforms, because their error has no bound.
 std::vector<std::string> algorithms(const Spec&, Pass);
 
 /// Whether the backend under test refuses the unit.
@@ -48,8 +50,7 @@ bool refused(const Spec&);
 /// Whether the backend under test refuses a unit of the graph.
 bool refused(const Graph&, const Options&);
 
-/// Whether the backend's library, not the backend, decides which units and algorithms run. Then a refusal is no
-/// failure.
+/// Whether a library decides which units and algorithms the tested backend runs. Then a refusal is no failure.
 bool decided_by_library();
 
 /// Whether an algorithm is one of cudnn's transforms.

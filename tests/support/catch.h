@@ -1,6 +1,6 @@
 #pragma once
-// The header that every test includes. It has Catch2, in either of its two generations, under the names of the newer
-// one; the parts of the standard library that most tests use; the library's errors, and matchers for their texts.
+// The header that every test includes. It has Catch2 2 or 3 with the names of Catch2 3, the headers of the standard
+// library that most tests use, the library's errors, and matchers for their texts.
 
 #include <algorithm>
 #include <array>

@@ -23,7 +23,7 @@ using cuda_host::host::OpenMemory;
 constexpr std::size_t room_bytes = std::size_t{16} << 30;  // range of addresses; only written pages use memory
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t alignment = 256;
-constexpr std::size_t most_filled_bytes = std::size_t{16} << 20;  // opening takes time for every touched page
+constexpr std::size_t most_filled_bytes = std::size_t{16} << 20;  // opening takes time for each used page
 
 std::size_t rounded(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 

@@ -1,6 +1,6 @@
 #pragma once
-// A device whose memory the host cannot access, as on a GPU: a fault ends the process. Kernels on the host, and the
-// substitutes for libraries, open it while they run.
+// A device whose memory the host cannot access, as on a GPU. An access ends the process with a fault. Kernels on the
+// host, and substitutes for libraries, open the memory while they run.
 
 #include <cstddef>
 #include <memory>
@@ -12,8 +12,9 @@
 
 namespace lamina::test {
 
-/// Memory that the host reaches only through upload, download and fill. New blocks of up to 16 MiB are full of 0xff,
-/// which is NaN in every float type. All closed devices share one address range, which kernels open as a whole.
+/// A device whose memory the host accesses only through upload, download and fill. New blocks of up to 16 MiB are full
+/// of 0xff, which is NaN in every float type. All closed devices share one address range, which kernels open as a
+/// whole.
 class ClosedDevice final : public Device {
  public:
   explicit ClosedDevice(std::string description) : description_(std::move(description)) {}
@@ -27,14 +28,14 @@ class ClosedDevice final : public Device {
   void copy(void* to, const void* from, std::size_t bytes) override { download(to, from, bytes); }
   void synchronize() override {}
   std::unique_ptr<Timer> timer() override;
-  /// Staging memory whose bytes are NaN again after an upload: without writing them anew, the next upload has NaNs.
+  /// Staging memory. Its bytes become NaN after an upload, so an upload without new data gives NaN.
   std::unique_ptr<Staging> staging(std::size_t bytes) override;
 
  private:
   std::string description_;
 };
 
-/// A backend on a closed device, for a backend whose kernels run on the host and need no device of their own.
+/// Moves a backend to a closed device. The backend's kernels must run on the host and need no device of their own.
 class ClosedBackend final : public WrappedBackend {
  public:
   explicit ClosedBackend(const std::shared_ptr<Backend>& inner);

@@ -1,5 +1,5 @@
 #pragma once
-// Tables as text: a first line of column names, then rows; fields may be quoted.
+// Reads tables in CSV: the first line has the names of columns, and fields may be quoted.
 
 #include <fstream>
 #include <istream>
@@ -28,7 +28,8 @@ inline std::vector<std::string> csv_fields(const std::string& line) {
   return fields;
 }
 
-/// Every row of a stream, by column name. Throws if a row has too few or too many fields, naming `origin`.
+/// The rows of a stream, as maps from column name to field. Throws an error with `origin` if a row has too few or too
+/// many fields.
 inline std::vector<CsvRow> read_csv(std::istream& file, const std::string& origin) {
   std::string line;
   std::getline(file, line);
@@ -45,13 +46,13 @@ inline std::vector<CsvRow> read_csv(std::istream& file, const std::string& origi
   return rows;
 }
 
-/// Every row of a text.
+/// The rows of a text.
 inline std::vector<CsvRow> csv_rows(const std::string& text) {
   std::istringstream stream(text);
   return read_csv(stream, "the text");
 }
 
-/// Every row of a file.
+/// The rows of a file.
 inline std::vector<CsvRow> read_csv(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw std::runtime_error("cannot open " + path);

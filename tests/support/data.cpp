@@ -1,4 +1,4 @@
-// The place of the tests' data.
+// The folder of the tests' data.
 
 #include "tests/support/data.h"
 

@@ -1,12 +1,12 @@
 #pragma once
-// An environment variable for the duration of a test.
+// Sets an environment variable during a test.
 
 #include <cstdlib>
 #include <string>
 
 namespace lamina::test {
 
-/// Sets the variable, or unsets it if the value is null; restores the old state.
+/// Sets the variable, or unsets it if the value is null. The destructor restores the old state.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) {

@@ -1,4 +1,4 @@
-// Device memory between walls.
+// Device memory between guard regions (walls).
 
 #include "tests/support/guarded.h"
 
@@ -11,13 +11,13 @@
 namespace lamina::test {
 namespace {
 
-constexpr std::size_t wall_bytes = 512;  // a multiple of 256, so that the inside is aligned as the contract requires
+constexpr std::size_t wall_bytes = 512;  // a multiple of 256, the alignment that the contract requires
 
 std::vector<unsigned char> nans(std::size_t bytes, std::uint64_t salt) {
   std::vector<unsigned char> pattern(bytes);
   for (std::size_t i = 0; i < bytes; i += 4) {
-    // The pattern is a NaN as f64 and f32, and two NaNs as f16 and bf16. The other bits differ between places, so that
-    // copying one NaN over another is detected.
+    // The pattern is one NaN as f64 and f32, and two NaNs as f16 and bf16. Its other bits depend on the position, so
+    // that copying one NaN over another is detected.
     const auto place = static_cast<std::uint32_t>((i / 4 * 0x9E37U + salt * 0x85EBU) & 0xFFFFU);
     const std::uint32_t word = 0x7FF87FC0U | (place & 0x3FU) | (place & 0x1C0U) << 10;
     std::memcpy(pattern.data() + i, &word, std::min<std::size_t>(4, bytes - i));
@@ -25,7 +25,7 @@ std::vector<unsigned char> nans(std::size_t bytes, std::uint64_t salt) {
   return pattern;
 }
 
-// The number of rows of a tensor. A row is contiguous in memory; rows are a pitch apart.
+// The number of rows of a tensor. A row is contiguous in memory, and rows begin one pitch apart.
 std::int64_t rows_of(const Tensor& like) {
   return like.layout == Layout::nchw ? like.shape.n : like.shape.n * like.shape.plane();
 }
@@ -153,7 +153,7 @@ Values GuardedTensor::get() const {
 
 std::string GuardedTensor::damage() const {
   const std::vector<unsigned char> whole = now();
-  std::vector<unsigned char> allowed = pattern_;  // the pattern, with the present elements in it
+  std::vector<unsigned char> allowed = pattern_;  // the pattern with the present elements
   const std::size_t row = static_cast<std::size_t>(dense_pitch(like_.shape, like_.layout)) * size_of(like_.dtype);
   const std::size_t pitch = static_cast<std::size_t>(like_.pitch) * size_of(like_.dtype);
   for (std::int64_t r = 0; r < rows_of(like_); ++r) {

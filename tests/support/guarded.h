@@ -1,6 +1,6 @@
 #pragma once
-// Device memory between walls. A test lends it to a kernel and checks afterwards that no byte outside its elements was
-// written. Everything that was not set is NaN, so that a read of it shows in the results.
+// Device memory between guard regions (walls). A test lends it to a kernel and then checks that no byte outside the
+// elements was written. Unset memory is NaN, so that a read of it makes results NaN.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,25 +12,25 @@
 
 namespace lamina::test {
 
-/// A block between two walls, of any size. The host writes and reads only the walls. The inside is NaN (in every float
-/// type).
+/// A block of any size between two walls. The host writes and reads only the walls. The inside is NaN in every float
+/// type.
 class GuardedBlock {
  public:
   GuardedBlock(Device&, std::size_t bytes, std::uint64_t salt);
 
   void* data() const;  ///< null for zero bytes
-  /// Empty, or which byte of the walls was written.
+  /// Empty, or a text about the first changed byte of the walls.
   std::string damage() const;
 
  private:
   Device& device_;
   std::size_t bytes_;
-  std::vector<unsigned char> walls_;  // content of the first wall, then of the second
+  std::vector<unsigned char> walls_;  // contents of the first wall, then of the second
   Buffer buffer_;
 };
 
-/// A tensor between two walls; the gaps of its pitch belong to the walls. Walls and inside all start as distinct NaNs
-/// (in every float type).
+/// A tensor between two walls. The gaps of its pitch belong to the walls. At first all memory is distinct NaNs in every
+/// float type.
 class GuardedTensor {
  public:
   /// `like` gives shape, type, layout and pitch; `offset` is in elements.
@@ -41,9 +41,9 @@ class GuardedTensor {
   void poison() { write(pattern_); }  ///< sets everything to NaN again
   Values get() const;
 
-  /// Empty, or which byte outside the elements was written.
+  /// Empty, or a text about the first changed byte outside the elements.
   std::string damage() const;
-  /// Whether no bit has changed since `set` or `poison`.
+  /// Whether no bit has changed since the last `set` or `poison`.
   bool untouched() const { return now() == last_set_; }
 
  private:
@@ -54,7 +54,7 @@ class GuardedTensor {
   Device& device_;
   Tensor like_;
   std::size_t first_;                              // start of the elements
-  std::vector<unsigned char> pattern_, last_set_;  // all bytes: the initial ones, and those of the last write()
+  std::vector<unsigned char> pattern_, last_set_;  // all bytes: initial, and after the last write()
   Buffer buffer_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// ONNX models by hand: as text, then as bytes.
+// ONNX models from a short text, written as bytes.
 
 #include <algorithm>
 #include <cctype>
@@ -15,22 +15,22 @@ namespace lamina::test {
 using Extents = std::vector<std::int64_t>;
 using Writer = protozero::pbf_writer;
 
-/// A model, from its text: statements in any order, with spaces, lines or semicolons between them.
+/// A model from its text. The text has statements, with spaces, line ends or semicolons between them.
 ///
-///   x[n, 3, ?]                       an input of f32; an extent without a number is open, by its name or by none
-///   w[2, 2] = 1, 2, 3, 4             an initializer of f32; "= all 1" has equal numbers, "= 5.." counts on from 5
-///   s = {5, -1}                      an initializer of i64 with one axis; s[2, 1] = {5, -1} has two
-///   w[1, 1] @ (data.bin, 4, 4)       numbers in another file: at which byte, how many bytes
-///   ~u[2, 3]                         what the file states of a value
-///   a, b = Split<axis=1>(x, s) "cut" a node with its name; mine/Split is of the domain "mine"
-///   return a, b                      the outputs; without it, the first output of the last node
-///   opset 12                         the opset; without it, 17
+///   x[n, 3, ?]                       an f32 input; an extent with a name or ? is open
+///   w[2, 2] = 1, 2, 3, 4             an f32 initializer; "= all 1" repeats a number, "= 5.." counts up from 5
+///   s = {5, -1}                      an i64 initializer with one axis; s[2, 1] = {5, -1} has two axes
+///   w[1, 1] @ (data.bin, 4, 4)       an initializer in another file, with offset and length in bytes
+///   ~u[2, 3]                         the type and extents of a value (value_info)
+///   a, b = Split<axis=1>(x, s) "cut" a node with its name; mine/Split is in the domain "mine"
+///   return a, b                      the outputs; default: the first output of the last node
+///   opset 12                         the opset; default: 17
 ///   producer pytorch                 the program that wrote the file
-///   says PARAMETER w, b              a role of tensors, as PyTorch's new exporter says it
-///   folded w v, g                    the tensors v and g, from which the exporter computed w
+///   says PARAMETER w, b              the role of tensors, in the form of PyTorch's new exporter
+///   folded w v, g                    the exporter computed w from the tensors v and g
 ///   traced "args = (%p_w)"           the exporter's traced call of the last node
 ///
-/// Attributes: 1, 1.0, text, lists of them in [], a graph {a = Relu(x)} or a tensor {[2] = 1, 2}.
+/// An attribute is 1, 1.0, a text, a list of these in [], a graph {a = Relu(x)} or a tensor {[2] = 1, 2}.
 struct Model {
   std::vector<std::string> nodes{}, initializers{}, inputs{}, outputs{}, values{};
   std::int64_t opset = 17;
@@ -40,14 +40,14 @@ struct Model {
   Model(const char* text) : Model(std::string(text)) {}
 };
 
-/// A list in a text.
+/// The numbers, separated by commas.
 inline std::string text(const Extents& numbers) {
   std::string all;
   for (const std::int64_t number : numbers) all += (all.empty() ? "" : ",") + std::to_string(number);
   return all;
 }
 
-/// An entry of metadata.
+/// An entry of metadata, as bytes.
 inline std::string entry(std::string_view key, std::string_view value) {
   std::string bytes;
   Writer(bytes).add_string(1, key.data(), key.size());
@@ -99,7 +99,7 @@ inline std::string bytes_of(const Model& model) {
   return bytes;
 }
 
-/// The text of a model, statement by statement.
+/// Parses the text of a model, statement by statement.
 class ModelText {
  public:
   explicit ModelText(std::string_view text) : left_(text) {}

@@ -1,4 +1,4 @@
-"""Python packages that a test needs and the machine may lack."""
+"""Imports Python packages that a test needs. The machine may lack them."""
 
 import importlib
 import os
@@ -9,7 +9,7 @@ import wheels
 
 
 def need(package):
-    """The module. If needed, pip installs it into the user's cache; if pip cannot, the test ends as skipped."""
+    """The module. If needed, pip installs it into the user's cache. If pip fails, the test ends as skipped."""
     try:
         return importlib.import_module(package)
     except ImportError:

@@ -1,6 +1,6 @@
 #pragma once
-// A model of a device with a queue: a host that enqueues, a device that works through its queue, and computed times of
-// both. Memory is the host's, and kernels compute when they are enqueued.
+// A modelled device with a queue. The host enqueues work, the device runs it in order, and the times of both are
+// simulated. Memory is host memory, and kernels compute when they are enqueued.
 
 #include <algorithm>
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace lamina::test {
 
-/// A device that is idle at first. With `longest` 0 it reports no queue, as the host does.
+/// A device that is idle at first. If `longest` is 0, it reports that it has no queue, like the host.
 class QueuedDevice : public Device {
  public:
   double longest = 0;         ///< longest_hold(), in seconds
@@ -21,7 +21,7 @@ class QueuedDevice : public Device {
   std::function<DeviceState()> reading = [] { return DeviceState{}; };
   std::function<void(std::size_t bytes)> at_fill = [](std::size_t) {};  ///< called by fill()
 
-  /// Enqueues work that takes the host a time to enqueue, and then the device a time to run.
+  /// Enqueues work. The host takes `host_seconds` to enqueue it, and the device `device_seconds` to run it.
   void launch(double host_seconds, double device_seconds) {
     if (!replaying_) host_ += host_seconds;
     device_ = std::max(device_, host_) + device_seconds;
@@ -63,7 +63,7 @@ class QueuedDevice : public Device {
     QueuedDevice* device;
     double first = 0, second = 0;
   };
-  /// Runs the work at each launch, without the host's time for it.
+  /// Runs the work at each launch, without the host's time for each kernel.
   struct Recorded final : CapturedGraph {
     Recorded(QueuedDevice& of, std::function<void()> work) : device(&of), recorded(std::move(work)) {}
     void launch() override {
@@ -76,7 +76,7 @@ class QueuedDevice : public Device {
   };
   void wait() { host_ = std::max(host_, device_); }
 
-  double host_ = 0, device_ = 0;  ///< the host's time, and the end of the device's work
+  double host_ = 0, device_ = 0;  ///< host_: the host's time; device_: end of the device's work
   bool replaying_ = false;
   HostDevice memory_{1};
 };

@@ -1,8 +1,8 @@
-// Catch's own code, and the call that runs the cases of a test binary. It is apart from main(), so that programs with
-// their own main() can link it.
+// Catch's own code, and the function that runs the cases of a test binary. main() is in another file, so that programs
+// with their own main() can link this one.
 
 #define CATCH_CONFIG_RUNNER
-#define CATCH_CONFIG_EXTERNAL_INTERFACES  // for listeners, in the older generation
+#define CATCH_CONFIG_EXTERNAL_INTERFACES  // Catch2 2 needs it for listeners
 #include "tests/support/catch.h"
 
 #include <chrono>
@@ -16,7 +16,7 @@ using Listener = Catch::EventListenerBase;
 using Listener = Catch::TestEventListenerBase;
 #endif
 
-/// Prints the ten slowest cases, after a run of more than ten.
+/// After a run of more than ten cases, prints the ten slowest.
 class Slowest final : public Listener {
  public:
   using Listener::Listener;
@@ -48,5 +48,5 @@ CATCH_REGISTER_LISTENER(Slowest)
 
 }  // namespace
 
-int run_cases(int argc, char* argv[]);  // for main.cpp alone
+int run_cases(int argc, char* argv[]);  // only main.cpp calls it
 int run_cases(int argc, char* argv[]) { return Catch::Session().run(argc, argv); }

@@ -1,4 +1,4 @@
-// The tests' own tools can fail: guards see stray writes, units see broken promises, differences see wrong gradients.
+// The tests' own tools must detect faults: guards detect stray writes, finite differences detect wrong gradients.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// A fault: a function that may change the tensors of a step, after the step.
+/// A planted fault: a function that may change a step's tensors after the step.
 using Spoil = std::function<void(const std::vector<Pass>& covers, const Args&)>;
 
 bool is(const std::vector<Pass>& covers, Pass pass) { return covers.front() == pass; }
@@ -37,7 +37,7 @@ GradientReport report_with(const Spoil& spoil, DType dtype = DType::f64, const G
   return check_gradients(small_net(), lying, {.dtype = dtype}, how);
 }
 
-/// The report where the gradient of the convolution's weight is changed.
+/// The report of gradients if `change` alters the gradient of the convolution's weight.
 GradientReport report_with_weight(void (*change)(Values&), DType dtype = DType::f64, const GradientCheck& how = {}) {
   const auto spoil = [change](const std::vector<Pass>& covers, const Args& args) {
     if (!is(covers, Pass::backward_params) || args.dw.size() != 2 || args.dw[0].shape.h != 3) return;
@@ -65,7 +65,7 @@ TEST_CASE("guards detect one byte written before, after and in the gaps of a ten
   }
 }
 
-TEST_CASE("an error says what stands in its text, and nothing else") {
+TEST_CASE("Says() matches exactly the parts in an error's text") {
   const UsageError error("one and two");
   CHECK(Says("one", "two").match(error));
   CHECK_FALSE(Says("one", "three").match(error));
@@ -73,7 +73,7 @@ TEST_CASE("an error says what stands in its text, and nothing else") {
   CHECK(said_by<Error>([] {}) == "nothing was thrown");
 }
 
-TEST_CASE("the largest of several numbers is NaN where one of them is") {
+TEST_CASE("larger() is NaN if one of the numbers is NaN") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(larger(1, 2) == 2);
   CHECK(larger(2, 1) == 2);
@@ -88,7 +88,7 @@ TEST_CASE("a guarded tensor that was not set is NaN everywhere") {
       CHECK(std::isnan(value));
 }
 
-TEST_CASE("a guarded tensor holds nhwc with a pitch") {
+TEST_CASE("a guarded tensor can have the layout nhwc with a pitch") {
   GuardedTensor guarded(oracle().device(), {nullptr, {1, 2, 1, 2}, DType::f64, Layout::nhwc, 3}, 1, 0);
   guarded.set({1, 2, 3, 4});
   const auto* data = guarded.tensor().as<double>();
@@ -99,7 +99,7 @@ TEST_CASE("a guarded tensor holds nhwc with a pitch") {
   CHECK(guarded.get() == Values{1, 2, 3, 4});
 }
 
-TEST_CASE("differences agree with right gradients in every type, and see every tensor") {
+TEST_CASE("differences agree with correct gradients in every type, and check every tensor") {
   for (const DType dtype : element_types()) {
     const GradientReport report = report_with([](const std::vector<Pass>&, const Args&) {}, dtype);
     INFO(to_string(report));
@@ -110,7 +110,7 @@ TEST_CASE("differences agree with right gradients in every type, and see every t
   }
 }
 
-TEST_CASE("differences detect a gradient that is wrong by a millionth, and say where") {
+TEST_CASE("differences detect a gradient that is wrong by a millionth, and name its place") {
   const GradientReport report = report_with_weight([](Values& dw) { dw[22] *= 1 + 1e-6; });
   CHECK_FALSE(report.passed());
   CHECK(report.worst().tensor == "conv.weight");
@@ -119,7 +119,7 @@ TEST_CASE("differences detect a gradient that is wrong by a millionth, and say w
   CHECK(to_string(report).find("failed: 1 of 5 tensors") != std::string::npos);
 }
 
-TEST_CASE("differences detect a wrong sign, a missing factor and a transposed index, along directions, too") {
+TEST_CASE("differences detect a wrong sign, factor or index order, by coordinates and along directions") {
   void (*const changes[])(Values&) = {
       [](Values& dw) {
         for (double& each : dw) each = -each;
@@ -158,7 +158,7 @@ TEST_CASE("differences detect a missing bias gradient, a missing data gradient a
             .times() == std::numeric_limits<double>::infinity());
 }
 
-TEST_CASE("a place with a kink at every step is left out, and a tensor of such places does not pass") {
+TEST_CASE("an element with a kink at every step is left out, and a tensor of such elements does not pass") {
   Graph graph("flat");
   relu(multiply(graph.input({1, 1, 1, 1}, "x"), graph.input({1, 1, 1, 1}, "y")));
   const GradientReport report = check_gradients(graph, oracle(), {.dtype = DType::f64}, {.step = 1e6});
@@ -172,12 +172,12 @@ TEST_CASE("a place with a kink at every step is left out, and a tensor of such p
   CHECK_FALSE(GradientReport{}.passed());
 }
 
-TEST_CASE("differences begin with the parameters that they are given, in every plan, and say what comes next") {
+TEST_CASE("differences begin with the given parameters in every plan, and report the next tensor") {
   Graph graph("one product");
   relu(conv(graph.input({1, 1, 2, 4}, "x"), "conv", {.channels = 2, .kernel = 1, .bias = false}));
   int plans = 0;
   std::vector<std::string> said;
-  GradientCheck how{.coordinates = 0, .directions = 1};  // along the gradient
+  GradientCheck how{.coordinates = 0, .directions = 1};  // one direction: the gradient
   how.progress = [&](const std::string& next) { said.push_back(next); };
   const auto of_weight = [&](double weight) {
     how.start = [&](Plan& plan) {
@@ -190,19 +190,19 @@ TEST_CASE("differences begin with the parameters that they are given, in every p
   const double one = of_weight(1), three = of_weight(3);
   REQUIRE(one != 0);
   CHECK(three == Approx(3 * one));
-  CHECK(plans == 4);  // each of two checks makes two plans: one of them finds kinks
+  CHECK(plans == 4);  // two checks with two plans each; one plan finds kinks
   CHECK(said.size() == 8);
   CHECK(said.back() == "[2/2] conv.weight");
 }
 
-TEST_CASE("differences refuse inference and a step that is negative") {
+TEST_CASE("differences refuse inference and a negative step") {
   CHECK_THROWS_AS(check_gradients(small_net(), oracle(), {.mode = Mode::inference}), UsageError);
   CHECK_THROWS_AS(check_gradients(small_net(), oracle(), {}, {.step = -1}), UsageError);
   CHECK_THROWS_WITH(check_gradients(small_net(), oracle(), {.dtype = DType::bf16}),
                     ContainsSubstring("values are rounded to bf16"));
 }
 
-TEST_CASE("differences agree in nets with nothing but kinks, for every seed", "[random]") {
+TEST_CASE("differences agree in nets with many kinks, for every seed", "[random]") {
   Graph graph("kinks");
   Value x = graph.input({2, 3, 9, 9});
   for (int i = 0; i < 6; ++i) {
@@ -222,7 +222,7 @@ TEST_CASE("differences agree in nets with nothing but kinks, for every seed", "[
 }
 
 #if defined(LAMINA_TEST_CLOSED)
-TEST_CASE("closed memory faults where the host touches it, and kernels, upload, download and fill do not") {
+TEST_CASE("closed memory faults if the host accesses it, but not in kernels, upload, download and fill") {
   const auto closed = make_named("cuda-host-closed");
   Device& device = closed->device();
   const Buffer block(device, 4096);
@@ -233,7 +233,8 @@ TEST_CASE("closed memory faults where the host touches it, and kernels, upload, 
   device.download(back.data(), block.data(), back.size());
   CHECK(back[0] == 9);
   CHECK(back[4095] == 7);
-  const Case c{"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}, {{Relu{}}}};  // a product and our own kernels
+  const Case c{
+      "", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}, {{Relu{}}}};  // needs cuBLAS's substitute and our own kernels
   const Feed feed = make_feed(c, 1);
   CHECK(run_unit(*closed, *make_spec(*closed, c, {.dtype = DType::f64}), {.algorithm = {"cublas", "", ""}}, feed)
             .y.size() == 4);
@@ -256,7 +257,7 @@ TEST_CASE("closed memory faults where the host touches it, and kernels, upload, 
 }
 #endif
 
-TEST_CASE("the tested backend is the named one, and cudnn is that of the named directory") {
+TEST_CASE("the tested backend is LAMINA_TEST_BACKEND's, and cudnn uses LAMINA_TEST_CUDNN's directory") {
   const auto name_of = [](const char* backend, const char* directory) {
     const Variable named("LAMINA_TEST_BACKEND", backend), of("LAMINA_TEST_CUDNN", directory);
     return tested_backend("eigen");

@@ -31,7 +31,7 @@ class Around final : public Kernel {
   std::size_t workspace_bytes_;
 };
 
-/// A copy of the device's data from `data` on.
+/// A host copy of `count` bytes on the device.
 std::vector<std::byte> bytes_at(Device& device, const void* data, std::size_t count) {
   std::vector<std::byte> bytes(count);
   device.download(bytes.data(), data, count);
@@ -53,7 +53,8 @@ Lowered WrappedBackend::lower(const Spec& spec, const Choice& choice) {
           step.kernel, [](const Args&) {}, hook);
   if (prepare && !spec.w.empty()) {
     const std::size_t bytes = static_cast<std::size_t>(spec.w[0].shape.count()) * size_of(spec.w[0].dtype);
-    const std::size_t behind = (lowered.prepared_bytes + 63) / 64 * 64;  // after the prepared form of the inner backend
+    const std::size_t behind =
+        (lowered.prepared_bytes + 63) / 64 * 64;  // offset after the inner backend's prepared memory
     for (Lowered::Step& step : lowered.steps) {
       if (step.covers(Pass::prepare)) continue;
       step.kernel = around(step.kernel, [this, bytes, behind](const Args& args) {

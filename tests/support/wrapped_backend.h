@@ -1,6 +1,6 @@
 #pragma once
-// A backend around another backend. It changes the other, so that a plan's part of the contract can be tested: prepared
-// parameters, refused pitches, and hooks after steps.
+// A backend around another backend, for tests of plans. It can prepare parameters, refuse gaps between images (a
+// pitch), and call hooks after steps.
 
 #include <functional>
 #include <memory>
@@ -13,8 +13,8 @@ namespace lamina::test {
 
 using KernelHook = std::function<void(const Args&)>;
 
-/// A kernel that does something before and after another kernel (which may be null), and needs at least
-/// `workspace_bytes` of workspace.
+/// A kernel that calls hooks before and after another kernel, which may be null. It needs at least `workspace_bytes` of
+/// workspace.
 std::shared_ptr<Kernel> around(
     std::shared_ptr<Kernel> inner, KernelHook before, KernelHook after = [](const Args&) {},
     std::size_t workspace_bytes = 0);
@@ -23,8 +23,8 @@ class WrappedBackend : public Backend {
  public:
   explicit WrappedBackend(Backend& inner) : inner_(inner) {}
 
-  bool prepare = false;       ///< every unit with parameters copies them in `prepare`, and compares in every other pass
-  bool refuse_pitch = false;  ///< takes no pitch
+  bool prepare = false;       ///< units copy their parameters in `prepare` and compare them in other passes
+  bool refuse_pitch = false;  ///< no unit accepts a pitch
   /// The hook that runs after a step of a unit; an empty hook does nothing.
   std::function<KernelHook(const Spec&, const Lowered::Step&)> after;
 

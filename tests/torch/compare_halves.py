@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Networks in bf16 against PyTorch's bf16 (autocast): the errors of both, measured against f64.
+"""Compares the errors of networks in bf16 with those of PyTorch's bf16 (autocast). The exact results are PyTorch's f64.
 
-Both get the same weights, images and output gradients. The error of the logits is the norm of their difference to those
-of PyTorch in f64; that of the gradients is the mean over all parameters of such a norm, relative to that of the exact
-gradient. Each is added up over the seeds. Our error may be twice PyTorch's. Batch normalisation is in training mode.
+Both programs get the same weights, images and output gradients. The error of logits is the relative norm of their
+difference from f64. The error of gradients is the mean of such norms over all parameters. Errors are summed over the
+seeds. Our error may be at most twice PyTorch's. Batch normalisation is in training mode.
 """
 
 import copy

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Whole networks against PyTorch: the same weights, images and output gradients; logits, gradients and statistics.
+"""Compares logits, gradients and statistics of whole networks with PyTorch, on the same weights, images and dy.
 
-The networks are those of a race: torchvision's, or our own modules. The weights are random, scaled by fan-in, the
-batch-norm statistics random as well; they travel as a safetensors file that `torch_dump` loads strictly. Dropout is off,
-the softmax left out.
+The networks are those of a race: torchvision's, or our own modules. Weights, scaled by fan-in, and batch-norm
+statistics are random. `torch_dump` loads them strictly from a safetensors file. Dropout is off, the softmax left out.
 
-Bounds, relative to the tensor's largest value: logits 1e-4 in f32 and 1e-9 in f64, in both modes; running statistics
-after a training pass the same; gradients of parameters and of the image 1e-8 in f64. If PyTorch's own f32 is
-further than half of 1e-4 from its f64, the bound is twice that distance: two f32 programs cannot agree better than each
-agrees with f64. f32 gradients of whole networks are not compared: a ReLU or a maximum that decides otherwise
-changes them for any correct program.
+Bounds are relative to the tensor's largest value. In both modes, logits may differ by 1e-4 in f32 and 1e-9 in f64, and
+so may running statistics after a training pass. In f64, gradients of parameters and of the image may differ by 1e-8. If
+PyTorch's f32 differs from its own f64 by more than 0.5e-4, the f32 bound is twice this difference, because two f32
+programs cannot agree better. f32 gradients of whole networks are not compared, because a ReLU or a maximum may decide
+differently in any correct program.
 """
 
 import copy
@@ -33,11 +32,11 @@ VALUES = {"f32": 1e-4, "f64": 1e-9}
 GRADIENT = 1e-8
 NETS = ("resnet50", "vgg16", "googlenet_tv", "alexnet", "inception_v1", "resnet200", "resnext50_32x4d", "mobilenet_v2",
         "efficientnet_b0", "convnext_tiny", "darknet53", "unet", "dcgan_generator", "dcgan_discriminator")
-INPUTS = {"dcgan_generator": (100, 1), "dcgan_discriminator": (3, 64)}  # channels and the image that they are made for
+INPUTS = {"dcgan_generator": (100, 1), "dcgan_discriminator": (3, 64)}  # channels and extent of the image
 
 
 def reference(name):
-    """The network in PyTorch, in f32, with random weights and statistics, dropout off."""
+    """The network in PyTorch, in f32, with random weights and statistics and without dropout."""
     net = torch_nets.randomise(torch_nets.build(name, softmax=False), seed=20)
     for module in net.modules():
         if isinstance(module, torch.nn.Dropout):
@@ -46,7 +45,7 @@ def reference(name):
 
 
 def run_torch(net, mode, dtype, x, dy):
-    """PyTorch's results, under the names that torch_dump uses. `net` is a private copy."""
+    """PyTorch's results, with torch_dump's names. `net` must be a private copy."""
     net = net.to(dtype).train(mode == "training")
     x = x.to(dtype, copy=True).requires_grad_(mode == "training")
     with torch.set_grad_enabled(mode == "training"):
@@ -61,20 +60,20 @@ def run_torch(net, mode, dtype, x, dy):
 
 
 def worst(ours, theirs, prefixes):
-    """The tensor that differs most among those whose names start so: (difference, name)."""
+    """(difference, name) of the tensor that differs most, of those whose names begin with a prefix."""
     names = [name for name in theirs if name.startswith(prefixes)]
     lacking = [name for name in names if name not in ours]
     surplus = [name for name in ours if name.startswith(prefixes) and name not in theirs]
     if lacking or surplus:
         return float("inf"), f"names differ: {', '.join((lacking + surplus)[:3])}"
-    # A bias before a batch norm that sees only its sum has a gradient of 0: noise, far below the others.
+    # The gradient of a bias before a batch norm is 0, so its numbers are only noise, far below other gradients.
     noise = 1e-12 * max((abs(theirs[name]).max() for name in names), default=0.0)
     names = [name for name in names if max(abs(theirs[name]).max(), abs(ours[name]).max()) > noise] or names
     return max(((comparison.difference(ours[name], theirs[name]), name) for name in names), default=(0.0, "-"))
 
 
 def checks(mode, dtype, ours, theirs, exact):
-    """The comparisons: (what, tensors, difference, its tensor, bound). `exact` is PyTorch's f64."""
+    """The comparisons: (group, tensors, largest difference, its tensor, bound). `exact` is PyTorch's f64."""
     groups = [("logits", ("y",), VALUES[dtype])]
     if mode == "training" and any(name.startswith("state.") for name in theirs):
         groups.append(("statistics", ("state.",), VALUES[dtype]))
@@ -87,7 +86,7 @@ def checks(mode, dtype, ours, theirs, exact):
 
 
 class Ours:
-    """Our program on the weights of a network, on images and on output gradients."""
+    """Runs our program on a network's weights, images and output gradients."""
 
     def __init__(self, program, name, net, x, dy):
         self.program, self.name, self.folder = program, name, tempfile.TemporaryDirectory(prefix="lamina-torch-")
@@ -101,7 +100,7 @@ class Ours:
 
 
 def compare(name, arguments):
-    """Prints lines of the table. Returns whether all of them hold."""
+    """Prints the lines of one network. Returns whether all differences are within their bounds."""
     net = reference(name)
     g = torch.Generator().manual_seed(21)
     channels, image = INPUTS.get(name, (3, arguments.image))
@@ -112,7 +111,7 @@ def compare(name, arguments):
     for mode in ("inference", "training"):
         exact = run_torch(copy.deepcopy(net), mode, torch.float64, x, dy)
         for dtype in ("f64", "f32"):
-            # A layer scale is a node's scale here, and a parameter of its block there.
+            # A layer scale is a node with a scale in our graph, but a parameter of its block in PyTorch.
             ours = {key.removesuffix(".scale"): tensor for key, tensor in program.run(mode, dtype).items()}
             theirs = exact if dtype == "f64" else run_torch(copy.deepcopy(net), mode, torch.float32, x, dy)
             for what, count, gap, tensor, bound in checks(mode, dtype, ours, theirs, exact):

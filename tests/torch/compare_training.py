@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The six workloads against PyTorch: the same initial parameters and batches, in f64, without dropout. The losses of
-100 steps agree to 1e-9, and so do the parameters after them, relative to the largest of each tensor to 1e-7.
+"""Compares trainings of the six workloads with PyTorch, with the same initial parameters and batches, in f64, without
+dropout. The losses of 100 steps must agree to 1e-9, and then the parameters to 1e-7 of each tensor's largest number.
 
-By default each workload has its own optimiser, in its own batches. With --optimisers it is trained by each that
-is named, or by `all`: narrower, in batches of 16, at a learning rate that falls in every step. The optimisers are those
-of make_training.py: PyTorch's own where its formula is Keras'.
+By default each workload has its own optimiser and batch. With --optimisers, narrower workloads are trained with each
+named optimiser (or `all`), in batches of 16, at a learning rate that falls in every step. The optimisers are those of
+make_training.py: PyTorch's own if its formula is Keras' formula.
 """
 
 import os
@@ -25,13 +25,13 @@ except ImportError:
     torch = None
 
 # (divisor of widths, batch, share). The steps must fit into one epoch of this share of the synthetic set. Widths are
-# divided if a step would take long. A batch of 0 is the workload's.
+# divided if a step would take long. Batch 0 means the workload's own batch.
 WORKLOADS = {"mnist_mlp": (1, 0, 0.22), "mnist_cnn": (4, 0, 0.22), "cifar10_cnn": (4, 0, 0.065),
              "imdb_fasttext": (1, 0, 0.13), "imdb_bilstm": (2, 0, 0.13), "lstm_text": (2, 0, 0.066)}
 SMALL = {"mnist_mlp": (4, 16, 0.03), "mnist_cnn": (8, 16, 0.03), "cifar10_cnn": (8, 16, 0.036),
          "imdb_fasttext": (1, 16, 0.07), "imdb_bilstm": (4, 16, 0.07), "lstm_text": (4, 16, 0.0085)}
 
-# {name: (for torch_train, the same in PyTorch)}. Rates are set before each step.
+# {name: (optimiser for torch_train, the same optimiser in PyTorch)}. Rates are set before each step.
 OPTIMISERS = {} if torch is None else {
     "sgd": ("sgd,rate=0.05", lambda p: torch.optim.SGD(p, lr=1)),
     "sgd_decay": ("sgd,weight_decay=0.01,rate=0.05", lambda p: torch.optim.SGD(p, lr=1, weight_decay=0.01)),
@@ -56,13 +56,13 @@ OPTIMISERS = {} if torch is None else {
     "adamw": ("adamw,weight_decay=0.05,rate=0.001", lambda p: torch.optim.AdamW(p, lr=1, weight_decay=0.05)),
     "keras_adam": ("keras_adam,rate=0.001", lambda p: KerasAdam(p, lr=1)),
 }
-# the others have keras_rmsprop
+# the other workloads have keras_rmsprop
 OWN = {"mnist_cnn": "keras_adadelta", "imdb_fasttext": "keras_adam", "imdb_bilstm": "keras_adam"}
 FALLING = ",decay=0.02"
 
 
 def torch_losses(name, optimiser, file):
-    """The losses of the steps, and the parameters after them."""
+    """PyTorch's losses of the steps, and the parameters after the steps."""
     params = trainings.parameters({key[len("initial."):]: file[key] for key in file if key.startswith("initial.")},
                                   torch.float64)
     x = [trainings.inputs(name, step, torch.float64) for step in file["x"]]

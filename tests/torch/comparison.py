@@ -1,5 +1,5 @@
-"""What the comparisons with PyTorch share: where modules are, an interpreter that has them, the difference of two arrays,
-and the exit status. It is imported before the modules of bench/race."""
+"""Common parts of the comparisons with PyTorch: paths of modules, an interpreter that has them, the difference of two
+arrays, and the exit status. Scripts must import it before the modules of bench/race."""
 
 import argparse
 import json
@@ -15,12 +15,12 @@ import pythons  # noqa: E402
 
 try:
     import safetensors_file
-except ImportError:  # of numpy
+except ImportError:  # it needs numpy
     safetensors_file = None
 
 
 def parser(description, program):
-    """A parser with the arguments of every comparison: our program, and a Python."""
+    """A parser with the arguments of all comparisons: our program, and a Python."""
     found = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     found.add_argument("--program", required=True, help=program)
     found.add_argument("--python", help="an interpreter that has the modules, if this one lacks them")
@@ -28,8 +28,8 @@ def parser(description, program):
 
 
 def start_again(wanted, modules):
-    """Restarts this script under an interpreter that has the modules. Without one the script ends: it fails
-    if `wanted` names one, and is skipped otherwise."""
+    """Restarts this script with an interpreter that has the modules. If there is none, the script fails if `wanted`
+    names an interpreter, and else ends as skipped."""
     python = next((python for python in ([wanted] if wanted else pythons.USUAL) if pythons.can_import(python, modules)), None)
     if python is None and wanted:
         sys.exit(f"'{wanted}' cannot import {modules}. Name one that can, or install it there.")
@@ -40,8 +40,8 @@ def start_again(wanted, modules):
 
 
 def parse(arguments, modules, there):
-    """The arguments. Unless the modules are `there`, the script restarts under an interpreter that has them, or ends
-    as skipped."""
+    """The parsed arguments. Unless the modules are `there`, the script restarts with an interpreter that has them, or
+    ends as skipped."""
     found = arguments.parse_args()
     if not there:
         start_again(found.python, modules)
@@ -49,15 +49,15 @@ def parse(arguments, modules, there):
 
 
 def difference(ours, theirs):
-    """The largest difference of two arrays of numpy, relative to the largest number of `theirs`. It is infinite
-    if it is not a number or if `theirs` is zero."""
+    """The largest difference of two numpy arrays, relative to the largest number of `theirs`. Infinite if it is NaN or
+    if `theirs` is 0."""
     largest = float(abs(theirs).max())
     gap = float(abs(ours.reshape(theirs.shape) - theirs).max()) / largest if largest > 0 else math.inf
     return gap if gap == gap else math.inf
 
 
 def write_safetensors(path, arrays):
-    """Writes arrays of numpy by their names: eight bytes of header length, a JSON header, the numbers."""
+    """Writes named numpy arrays: eight bytes of header length, a JSON header, the numbers."""
     header, offset = {}, 0
     for name, array in arrays.items():
         dtype = next(key for key, code in safetensors_file.TYPES.items() if array.dtype == code)
@@ -72,5 +72,5 @@ def write_safetensors(path, arrays):
 
 
 def status(results):
-    """The exit status for all results. It waits for each result."""
+    """The exit status for all results. Evaluates every result."""
     return 0 if all(list(results)) else 1

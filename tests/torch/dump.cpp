@@ -2,8 +2,8 @@
 //
 // usage: torch_dump NET training|inference f64|f32|f16|bf16 WEIGHTS IN OUT
 //
-// NET may be an ONNX file. WEIGHTS may be one too: then its weights are used.
-// IN holds "x" and, for training, "dy". OUT gets "y" and, for training, "dx", "gradient.<parameter>", "state.<name>".
+// NET may be an ONNX file. WEIGHTS is a safetensors file, or an ONNX file whose weights are used.
+// IN has "x" and, for training, "dy". OUT gets "y" and, for training, "dx", "gradient.<parameter>", "state.<name>".
 
 #include <algorithm>
 #include <cstddef>

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Prints the rows of tests/data/networks.csv, or with --layers those of network_layers.csv, of networks in PyTorch.
+"""Prints rows of tests/data/networks.csv, or with --layers rows of network_layers.csv, for networks in PyTorch.
 
 usage: network_tables.py [--layers] NET...
 
-The rows follow PyTorch's trace in inference. A fully connected layer on each pixel is printed as a 1x1 convolution. A
-permutation of axes, a stochastic depth or an identity has no row. The numbers of an LRN and of a Narrow are not printed.
+Rows have the order of PyTorch's trace in inference. A fully connected layer on each pixel is a 1x1 convolution. A
+permutation of axes, a stochastic depth and an identity have no row. Parameters of LRN and Narrow are not printed.
 Needs torch and torchvision.
 """
 
 import sys
 
-import comparison  # noqa: F401  for the paths of the modules of the race
+import comparison  # noqa: F401  sets the paths of the race's modules
 import torch
 import torch_nets
 from torch import fx, nn
@@ -30,7 +30,7 @@ def both(extents):
 
 
 def described(module, x, on_pixels):
-    """The columns from type to extra, and the multiply-adds of one output (of one input, if transposed)."""
+    """The columns from type to extra, and the multiply-adds per output element (per input element if transposed)."""
     kind, kernel, stride, pad, groups, ceil, bias, extra, work = type(module).__name__, "", "", "", "", "", "", "", 0
     if isinstance(module, (nn.Conv2d, nn.ConvTranspose2d)):
         kernel, stride, pad, groups = both(module.kernel_size), both(module.stride), both(module.padding), module.groups
@@ -63,7 +63,7 @@ def described(module, x, on_pixels):
 
 
 class Rows(fx.Interpreter):
-    """Runs a traced network; `rows` gets a list of columns for each layer."""
+    """Runs a traced network. `rows` gets a list of columns for each layer."""
 
     def __init__(self, name, net):
         super().__init__(fx.GraphModule(net, Tracer().trace(net)))

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Refusals of models from both of PyTorch's exporters. Each line of a refusal must agree with the extents that ONNX's
-own inference finds. A refusal must name every unsupported operator. A model that is read passes.
+"""Checks refusals of models from both of PyTorch's exporters. Each line of a refusal must agree with the extents from
+ONNX's own inference. A refusal must name every unsupported operator. A model that can be read passes.
 
-Needs torch, torchvision, onnx, onnxscript; skipped without them.
+Needs torch, torchvision, onnx, onnxscript. Without them it is skipped.
 """
 
 import math
@@ -18,7 +18,7 @@ import comparison
 
 try:
     import onnx
-    import onnxscript  # noqa: F401  of the exporter dynamo
+    import onnxscript  # noqa: F401  the exporter dynamo needs it
     import torch
     import torchvision
     from torch import nn
@@ -31,7 +31,7 @@ MOST_LINES = 10
 
 
 def models():
-    """Names, networks and their inputs."""
+    """Yields names, networks and their inputs."""
     class Of(nn.Module):
         """A module that applies a function to modules and a value."""
         def __init__(self, function, *parts):
@@ -101,7 +101,7 @@ def models():
 
 
 def export(net, x, exporter, path):
-    """Writes the network with its first output alone. Gives the model with the extents that ONNX infers."""
+    """Writes the network with only its first output. Returns the model with the extents that ONNX infers."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(net.eval(), (x,), str(path), dynamo=exporter == "dynamo", verbose=False)
@@ -112,7 +112,7 @@ def export(net, x, exporter, path):
 
 
 class File:
-    """A file: extents, the values that are computed when the network runs, the nodes that the output needs."""
+    """A model: extents, the values that are computed at run time, the nodes that the output needs."""
 
     def __init__(self, model):
         graph = model.graph
@@ -129,7 +129,7 @@ class File:
                 self.nodes.append(node)
 
     def its(self, node):
-        def text(v):  # ONNX's inference leaves some extents open
+        def text(v):  # ONNX's inference does not find some extents
             return "x".join(map(str, self.extents.get(v) or ["?"] * (v in self.computed)))
         return [text(v) for v in [*node.input, *node.output]]
 
@@ -137,8 +137,8 @@ class File:
         return math.prod(self.extents.get(value, []))
 
     def is_step(self, node):
-        """Whether a Gather takes some of many steps, which is refused. A Gather of a part of the channels is read:
-        along axis 1, or of one of three or fewer parts, as in qkv.unbind(0)."""
+        """Whether a Gather selects some of many steps, which is refused. A Gather is read if it selects channels: along
+        axis 1, or one of at most three parts, as in qkv.unbind(0)."""
         axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
         return (self.count(node.input[0]) != self.count(node.output[0]) and axis != 1
                 and self.extents[node.input[0]][axis] > 3)
@@ -157,7 +157,7 @@ class File:
 
 
 def fit(a, b):
-    """Whether two shapes join: the first extents are equal, and the others are equal or 1 in one of them."""
+    """Whether two shapes can be broadcast: equal first extents, and other extents equal or 1 in one of them."""
     return (len(a) == len(b) and a[0] == b[0] and all(m == n or 1 in (m, n) for m, n in zip(a, b)))
 
 

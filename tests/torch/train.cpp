@@ -1,9 +1,9 @@
-// Trains a workload in f64 on its synthetic set, without dropout, and writes down what another program needs to do the
-// same: initial parameters, batches, and the loss of each step.
+// Trains a workload in f64 on its synthetic set, without dropout. Writes all that another program needs for the same
+// training: initial parameters, batches, and the loss of each step.
 // usage: torch_train WORKLOAD STEPS WIDTH_DIVISOR BATCH SHARE OPTIMISER OUT
 //
-// BATCH 0 is the workload's batch. OPTIMISER "own" is the workload's optimiser with its learning rates. Otherwise it is
-// a name of optimiser_names(), with numbers of the optimiser and of its inverse-time learning rate, for example
+// BATCH 0 is the workload's batch. OPTIMISER "own" is the workload's optimiser with its learning rates. Other values
+// are a name from optimiser_names() with parameters of the optimiser and of an inverse-time learning rate, for example
 // sgd,momentum=0.9,nesterov=1,rate=0.1,decay=0.02
 //
 // OUT gets "initial.<parameter>", "final.<parameter>", and for all steps "x", "labels", "losses" and "rates".
@@ -35,7 +35,7 @@ void keep_parameters(TensorFile& file, const std::string& prefix, const Plan& pl
   for (auto& [name, tensor] : save_weights(plan)) file[prefix + name] = std::move(tensor);
 }
 
-/// Sets a number of an optimiser by its name; returns false if the optimiser has no such number.
+/// Sets a parameter of an optimiser by its name. Returns false if the optimiser has no such parameter.
 struct SetNumber {
   const std::string& name;
   double value;

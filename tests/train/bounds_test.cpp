@@ -1,8 +1,8 @@
-// Every workload, narrower than published, learns its synthetic set to what is possible: loss and accuracy are within 2
-// % of the best classifier's, on new samples.
+// Every workload, narrower than published, learns its synthetic set as well as possible. On new samples, its loss and
+// accuracy are within 2 % of the best classifier's.
 //
-// Most trainings see each sample once, because learning the noise of a sample keeps the loss above the best. Dropout
-// makes a narrow network less certain than it should be. It is left out, except in one case of the published width.
+// Most trainings see each sample once, because a network that learns the noise of samples cannot reach the best loss.
+// Dropout makes a narrow network too uncertain, so only one case, of the published width, has dropout.
 // docs/training.md has the numbers.
 
 #include "lamina/workloads.h"
@@ -13,7 +13,8 @@ using namespace lamina;
 
 namespace {
 
-/// The rate falls from `rate` to 0 like a cosine. A constant rate, as published, needs more steps.
+/// A small training. Its learning rate falls from `rate` to 0 like a cosine, because the published constant rate needs
+/// more steps.
 struct Small {
   const char* name;
   double share;
@@ -23,7 +24,7 @@ struct Small {
   DType dtype = DType::f32;
 };
 
-/// New samples of the chain, one at each character, and the chain's own loss on them.
+/// New samples of the Markov chain, one at each character, and the chain's own loss on them.
 struct NewText {
   std::unique_ptr<Source> source;
   double loss;
@@ -61,7 +62,7 @@ void check(const Small& small) {
                   << "; the best possible are " << best.loss << " and " << best.accuracy << "; in training "
                   << last.training.loss << " and " << last.training.accuracy << "; " << last.seconds << " s an epoch");
   CHECK(score.accuracy >= 0.98 * best.accuracy);
-  CHECK(score.accuracy <= best.accuracy + 0.01);  // the best accuracy is computed on these samples, so more is luck
+  CHECK(score.accuracy <= best.accuracy + 0.01);  // the best accuracy on these samples; a higher one is luck
   CHECK(score.loss <= 1.02 * best.loss);
   CHECK(score.loss >= 0.98 * best.loss);
 }

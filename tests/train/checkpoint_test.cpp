@@ -1,4 +1,4 @@
-// Checkpoints: runs that stop and resume, and files that are of another run, damaged, or cannot be written.
+// Checkpoints: runs that stop and resume, and files that are from another run, damaged, or cannot be written.
 
 #include <fstream>
 
@@ -12,7 +12,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// A training on 16 digits, with a checkpoint.
+/// A fixture for trainings on 16 digits, with a checkpoint.
 struct OnDigits {
   std::unique_ptr<Source> source = digits(16, 1);
   Folder folder;
@@ -21,7 +21,7 @@ struct OnDigits {
 
 }  // namespace
 
-TEST_CASE("a run that stops anywhere goes on from its checkpoint, and ends with the same bits") {
+TEST_CASE("a run that stops anywhere resumes from its checkpoint, and ends with the same bits") {
   for (const auto& backend : tested_backends())
     for (const auto& [network, dtype] :
          {std::pair{"plain", DType::f32}, std::pair{"normalised", DType::f32}, std::pair{"normalised", DType::bf16},
@@ -53,7 +53,7 @@ TEST_CASE("a run that stops anywhere goes on from its checkpoint, and ends with 
         CHECK(everything(trainer.plan()) == everything(straight.plan()));
         if (dtype == DType::f16) {
           LossScale got = trainer.plan().loss_scale(), want = straight.plan().loss_scale();
-          got.inverse = want.inverse;  // it belongs to the last update, and there may be none since the file was read
+          got.inverse = want.inverse;  // the value of the last update; there may be none since the resume
           CHECK(got == want);
         }
         REQUIRE(trainer.epochs().size() == 3);
@@ -67,7 +67,7 @@ TEST_CASE("a run that stops anywhere goes on from its checkpoint, and ends with 
     }
 }
 
-TEST_CASE("a resumed run goes on with the learning rate of its next update, under every schedule") {
+TEST_CASE("a resumed run continues with the learning rate of its next update, with every schedule") {
   const auto source = digits(40, 1);
   const std::pair<const char*, Schedule> schedules[] = {{"constant", constant_rate(1e-2)},
                                                         {"inverse time", inverse_time(1e-2, 0.1)},
@@ -104,7 +104,7 @@ TEST_CASE("a resumed run goes on with the learning rate of its next update, unde
   for (std::size_t i = 1; i < ends.size(); ++i) CHECK(ends[i] != ends[i - 1]);
 }
 
-TEST_CASE("a trainer goes on after an exception of a callback") {
+TEST_CASE("a trainer can go on after an exception in a callback") {
   const auto source = digits(40, 1), unseen = digits(10, 2);
   TrainerOptions options{.validation = unseen.get()};
   Trainer straight(small_network(8), oracle(), *source, options);
@@ -152,8 +152,7 @@ TEST_CASE_METHOD(OnDigits, "a checkpoint that lacks a tensor, or a file that is 
   CHECK_THROWS_AS(Trainer(small_network(8), oracle(), *source, options), FileError);
 }
 
-TEST_CASE_METHOD(OnDigits,
-                 "a byte that changed in a checkpoint is noticed, and older files without a checksum are read") {
+TEST_CASE_METHOD(OnDigits, "a changed byte in a checkpoint is detected, and older files without a checksum are read") {
   Trainer(small_network(8), oracle(), *source, options).train(1);
   const std::string whole = contents(options.checkpoint);
   const std::size_t first = (whole.find("}}") + 9) / 8 * 8;  // the header is padded
@@ -202,7 +201,7 @@ TEST_CASE_METHOD(OnDigits, "a checkpoint of another run is refused, and the erro
   CHECK(said(small_network(8, false, 0.5), *source, options) == "it has a network of other ops or shapes");
 }
 
-TEST_CASE("a batch or an epoch whose checkpoint cannot be written is reported, and the run goes on") {
+TEST_CASE("an error reports a checkpoint that cannot be written after a batch or epoch, and the run can go on") {
   const auto source = digits(40, 1);
   TrainerOptions options{.seed = 3};
   Trainer straight(small_network(8), oracle(), *source, options);
@@ -238,7 +237,7 @@ TEST_CASE("a batch or an epoch whose checkpoint cannot be written is reported, a
   }
 }
 
-TEST_CASE("a checkpoint of other data is of another run, even if the number of samples is the same") {
+TEST_CASE("a checkpoint with other data is another run's, even if the number of samples is the same") {
   const Folder folder;
   const TrainerOptions options{.checkpoint = folder / "run.safetensors"};
   const auto source = [](std::uint64_t seed, const ImageOptions& how = {}) {
@@ -255,7 +254,7 @@ TEST_CASE("a checkpoint of other data is of another run, even if the number of s
   CHECK(Trainer(small_network(1), oracle(), *one, of_one).resumed());
 }
 
-TEST_CASE_METHOD(OnDigits, "a checkpoint in a folder that is not there is an error before the first epoch") {
+TEST_CASE_METHOD(OnDigits, "a checkpoint in a missing folder is an error before the first epoch") {
   CHECK_THROWS_AS(Trainer(small_network(8), oracle(), *source, {.checkpoint = folder / "none/run.safetensors"}),
                   FileError);
 }

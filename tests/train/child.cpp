@@ -1,6 +1,6 @@
-// A training that other programs kill: prints a digest of everything that it ends with.
+// A training that tests kill. At its end it prints a digest of all its results.
 // usage: train_child CHECKPOINT|- EPOCHS [PAUSE_SECONDS]
-// With "-" there is no checkpoint. A pause after every batch leaves time to be killed.
+// With "-" there is no checkpoint. A pause after every batch gives the test time to kill the process.
 
 #include <chrono>
 #include <cinttypes>

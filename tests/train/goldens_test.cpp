@@ -1,4 +1,4 @@
-// Trainings of 100 steps against PyTorch's: the losses under every optimiser (data/goldens/make_training.py), and the
+// Trainings of 100 steps are compared with PyTorch: losses with every optimiser (data/goldens/make_training.py), and
 // parameters of networks that PyTorch exported (make_onnx_training.py).
 
 #include "lamina/onnx.h"
@@ -43,7 +43,7 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-TEST_CASE("100 steps under every optimiser have PyTorch's losses to 1e-9") {
+TEST_CASE("100 steps with every optimiser have PyTorch's losses to 1e-9") {
   const TensorFile golden = read_safetensors(test::data("goldens/training.safetensors"));
   Graph graph("two layers");
   const Value classes = graph.input({8, 1, 1, 1}, "labels");
@@ -51,14 +51,14 @@ TEST_CASE("100 steps under every optimiser have PyTorch's losses to 1e-9") {
   softmax_cross_entropy(fully_connected(y, "second", {.outputs = 5}), classes);
   for (const auto& backend : tested_backends()) {
     for (const Case& c : cases()) {
-      // Slower kernels run one case for each rule.
+      // Backends other than eigen are slower, so they run one case for each rule.
       if (backend->name() != "eigen" &&
           !std::set<std::string>{"nesterov", "rmsprop", "adagrad", "adadelta", "clipped"}.contains(c.name))
         continue;
       Plan plan(graph, *backend, {.dtype = DType::f64, .optimiser = c.optimiser, .clip_norm = c.clip_norm});
       const Values& wanted = golden.at("losses." + c.name).values;
       INFO(backend->describe() << ", " << c.name);
-      CHECK(wanted.back() < wanted[9]);  // the same batch, ninety steps earlier
+      CHECK(wanted.back() < wanted[9]);  // wanted[9] is the same batch, ninety steps earlier
       CHECK(worst_loss(plan, golden, "x", wanted, c.rate) < 1e-9);
     }
   }
@@ -80,7 +80,7 @@ Values cross_entropy_gradient(Values dy, const Values& labels) {
   return dy;
 }
 
-/// Trains a network that was read from a file for 100 steps, and compares its parameters and running statistics.
+/// Trains a network from an ONNX file for 100 steps, and compares its parameters and running statistics.
 void check_training(const OnnxModel& model, const TensorFile& golden, Backend& backend) {
   Plan plan(model.graph, backend, {.dtype = DType::f64, .optimiser = Sgd{.momentum = 0.9, .weight_decay = 0.01}});
   Device& device = backend.device();
@@ -113,19 +113,19 @@ void check_training(const OnnxModel& model, const TensorFile& golden, Backend& b
 
 }  // namespace
 
-TEST_CASE("networks that PyTorch exported have its parameters after 100 steps of training, to 1e-9") {
+TEST_CASE("networks that PyTorch exported have PyTorch's parameters after 100 steps, to 1e-9") {
   const std::string folder = test::data("goldens/");
   for (const std::string network :
        {"onnx", "siamese", "recursive", "tied", "tied_rows", "unet", "generator", "recurrent", "reductions"})
     for (const std::string exporter : {"torchscript", "dynamo"}) {
       const TensorFile golden = read_safetensors(folder + network + "_training.safetensors");
       OnnxOptions options;
-      // `gains` is a buffer, and the file of torchscript does not say so
+      // `gains` is a buffer, but torchscript's file does not say so
       if (network == "onnx" && exporter == "torchscript") options.trains["gains"] = false;
       const OnnxModel model = read_onnx(folder + network + "_training_" + exporter + ".onnx", options);
       for (const auto& backend : tested_backends()) {
         CAPTURE(network, exporter, backend->describe());
-        // the slower kernels run only seven networks of one exporter
+        // slower backends run only seven networks of one exporter
         if (backend->name() != "eigen" && (exporter == "dynamo" || network == "recursive" || network == "tied_rows"))
           continue;
         check_training(model, golden, *backend);

@@ -1,5 +1,5 @@
-"""Kills a training at random moments, again and again, until it ends. No checkpoint may be unreadable, and the end must
-have the bits of a run that was not killed.
+"""Kills a training at random moments, again and again, until it ends. Every checkpoint must be readable, and results
+must have the bits of a run without kills.
 
 usage: kill_test.py CHILD KILLS SECONDS [SEED [all]]
 
@@ -26,7 +26,7 @@ def main():
     begun = time.monotonic()
     wanted = subprocess.run([child, "-", EPOCHS, "0"], capture_output=True, text=True, check=True).stdout
     first = time.monotonic()
-    length = None  # duration of an undisturbed run with checkpoints
+    length = None  # duration of a run with checkpoints and without kills
     done = runs = resumed = 0
     while done < kills and time.monotonic() - begun < seconds:
         with tempfile.TemporaryDirectory(prefix="lamina-kill-") as folder:

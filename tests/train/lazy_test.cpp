@@ -25,7 +25,7 @@ Options lazy(const Optimiser& optimiser, DType dtype = DType::f64) {
   return {.dtype = dtype, .optimiser = optimiser, .table_updates = TableUpdates::lazy};
 }
 
-/// Gradients of the table with rows of zeros, and a row with a gradient only in its last feature.
+/// Gradients of the table. Some rows are 0, and one row has a gradient only in its last feature.
 Values sparse_gradient(std::uint64_t key) {
   Values all = normal(Shape{vocabulary, features, 1, 1}, key);
   for (std::size_t row = 0; row < vocabulary; ++row)
@@ -45,7 +45,7 @@ const std::vector<Optimiser> lazy_optimisers = {Sgd{},      RmsProp{}, Adagrad{}
 
 }  // namespace
 
-TEST_CASE("a lazy update gives rows with a gradient the dense update's bits, and the other rows keep theirs") {
+TEST_CASE("a lazy update has the dense update's bits in rows with a gradient, and keeps all other rows") {
   for (const auto& backend : tested_backends())
     for (const DType dtype : {DType::f64, DType::f32})
       for (const Optimiser& optimiser : lazy_optimisers) {
@@ -57,7 +57,7 @@ TEST_CASE("a lazy update gives rows with a gradient the dense update's bits, and
         for (std::uint64_t step = 1; step <= 4; ++step) {
           const Values gradient = sparse_gradient(step);
           const std::vector<Values> before = everything(here);
-          copy_parameters(here, dense);  // the dense plan continues from the values of this one
+          copy_parameters(here, dense);  // the dense plan continues from the lazy plan's values
           for (const std::string& s : here.optimiser_state_names())
             write(dense, dense.optimiser_state(s), read(here, here.optimiser_state(s)));
           for (Plan* plan : {&here, &dense}) {
@@ -117,11 +117,11 @@ TEST_CASE("100 steps with lazy updates have the losses of PyTorch's SparseAdam, 
       CHECK(worst_loss(plan, golden, "ids", golden.at("losses." + run.name).values, constant_rate(run.rate)) < 1e-9);
     }
   }
-  // The two algorithms differ.
+  // The two algorithms really differ.
   CHECK(std::abs(golden.at("losses.sparse_adam").values.back() - golden.at("losses.dense_adam").values.back()) > 1e-3);
 }
 
-TEST_CASE("a Trainer with lazy updates evaluates, and its checkpoint is refused by one with dense updates") {
+TEST_CASE("a Trainer with lazy updates can evaluate, and a Trainer with dense updates refuses its checkpoint") {
   const Folder folder;
   PreparedWorkload ready = prepare(workload("imdb_fasttext"), {.share = 0.01, .width_divisor = 8});
   ready.options.plan.table_updates = TableUpdates::lazy;
@@ -132,7 +132,7 @@ TEST_CASE("a Trainer with lazy updates evaluates, and its checkpoint is refused 
   CHECK_THROWS_AS(Trainer(ready.graph, oracle(), *ready.training, ready.options), UsageError);
 }
 
-TEST_CASE("lazy updates are refused where no row could be skipped, with the reason") {
+TEST_CASE("lazy updates are refused with the reason if no row could be skipped") {
   const auto plan = [&](const Graph& graph, const Options& options) { Plan made(graph, oracle(), options); };
   for (const Optimiser& moving : {Optimiser(Sgd{.momentum = 0.9}), Optimiser(KerasSgd{.momentum = 0.9}),
                                   Optimiser(AdamW{}), Optimiser(Adam{.weight_decay = 0.1})}) {

@@ -1,5 +1,5 @@
-// Loss scaling: the results that it does not change, the state after a step with an overflow, the moves of the scale,
-// and refusals.
+// Loss scaling: results that it must not change, the state after a step with an overflow, changes of the scale, and
+// refusals.
 
 #include "tests/support/catch.h"
 #include "tests/train/networks.h"
@@ -18,7 +18,7 @@ Options options_of(const Optimiser& optimiser, DType dtype, double loss_scale) {
   return {.dtype = dtype, .seed = 5, .optimiser = optimiser, .loss_scale = loss_scale};
 }
 
-/// Sets the gradient of the loss, with its scale if there is one.
+/// Sets the gradient of the loss, multiplied by the loss scale if there is one.
 void start_gradient(Plan& plan, double share) {
   if (plan.options().loss_scale > 0) return plan.scale_loss(share);
   write(plan.backend().device(), plan.output_gradient(), {share, 0});
@@ -68,7 +68,7 @@ TEST_CASE("a step with an overflow changes no parameter, optimiser state or coun
         const std::vector<Values> before = everything(plan);
         CHECK(before == everything(straight));
 
-        // One element of one gradient overflows; then one is NaN.
+        // One element of one gradient is infinite, then NaN.
         for (const double planted : {infinity, -infinity, std::numeric_limits<double>::quiet_NaN()}) {
           plan.forward();
           plan.scale_loss();
@@ -85,7 +85,7 @@ TEST_CASE("a step with an overflow changes no parameter, optimiser state or coun
         CHECK(plan.loss_scale().good == 0);
         CHECK(plan.updates() == 5);
 
-        // The run continues as if these steps had not happened.
+        // The run continues as if the skipped steps had not happened.
         LossScale again = plan.loss_scale();
         again.scale = 0x1p10F;
         plan.set_loss_scale(again);
@@ -145,7 +145,7 @@ TEST_CASE("a trainer scales losses only in f16, and goes on after a batch that o
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
     TrainerOptions options{.seed = 3, .plan = {.dtype = dtype}};
     Plan* plan = nullptr;
-    Values before;  // a parameter
+    Values before;  // the parameter after the last batch
     options.after_batch = [&](const Progress& at) {
       if (dtype != DType::f16) return;
       const Values weights = read(*plan, plan->parameter("fc.weight"));
@@ -169,7 +169,7 @@ TEST_CASE("a trainer scales losses only in f16, and goes on after a batch that o
   }
 }
 
-TEST_CASE("a training in f16 that skips every update ends once its loss scale is the least") {
+TEST_CASE("a training in f16 that skips every update ends when its loss scale reaches the minimum") {
   const auto source = digits(64, 1);
   TrainerOptions options{.seed = 3, .plan = {.dtype = DType::f16}};
   Plan* plan = nullptr;
@@ -181,7 +181,7 @@ TEST_CASE("a training in f16 that skips every update ends once its loss scale is
   CHECK(std::isfinite(trainer.train(1)[0].training.loss));
   CHECK_THROWS_WITH(trainer.train(100), ContainsSubstring("every update is skipped"));
   CHECK(plan->loss_scale().scale == 0x1p-126F);
-  CHECK(trainer.epochs().size() < 30);  // 142 updates to the least scale, 8 an epoch; a GPU checks at its end
+  CHECK(trainer.epochs().size() < 30);  // 142 updates to the minimum, 8 per epoch; a GPU checks at an epoch's end
 }
 
 TEST_CASE("an impossible loss scale is refused, and the error says why") {

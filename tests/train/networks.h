@@ -1,5 +1,5 @@
 #pragma once
-// Small networks with everything that a training must keep: dropout and running statistics. Also samples for them.
+// Small networks with dropout and running statistics, which a training must save. Also samples for them.
 
 #include "lamina/data.h"
 #include "lamina/synthetic.h"
@@ -7,7 +7,7 @@
 
 namespace lamina::test {
 
-/// A convolution, optionally with a batch norm, dropout, and 10 classes.
+/// A network with a convolution, optionally a batch norm, dropout, and 10 classes.
 inline Graph small_network(int batch, bool with_batch_norm = false, double dropped = 0.25) {
   Graph graph("small network");
   const Value labels = graph.input({batch, 1, 1, 1}, "labels");
@@ -21,8 +21,8 @@ inline Graph small_network(int batch, bool with_batch_norm = false, double dropp
   return graph;
 }
 
-/// Two views of an image go through one tower with one set of statistics, in which a convolution is applied twice. Then
-/// one matrix is used with two biases.
+/// Two views of an image go through one tower with shared statistics, which applies one convolution twice. Then one
+/// matrix is used with two biases.
 inline Graph shared_network(int batch) {
   Graph graph("shared network");
   const Value labels = graph.input({batch, 1, 1, 1}, "labels"), images = graph.input({batch, 1, 28, 28}, "images");

@@ -1,4 +1,4 @@
-// Optimisers against their formulas, written again element by element, and the handling of optimisers by a plan.
+// Optimisers are compared with their formulas, element by element. A plan's clipping, state and errors around updates.
 
 #include "lamina/optimiser.h"
 
@@ -21,12 +21,12 @@ Options training(const Optimiser& optimiser, DType dtype = DType::f64) {
   return {.dtype = dtype, .optimiser = optimiser};
 }
 
-/// One element of a parameter, and its state.
+/// One element of a parameter, and the optimiser's state for it.
 struct Element {
   double p = 0, a = 0, b = 0;
 };
 
-/// The formulas of lamina/optimiser.h. `t` counts from 1.
+/// The formulas of lamina/optimiser.h for one element. `t` is the number of the update, from 1.
 struct Formula {
   Element e;
   double g, rate, t;
@@ -68,7 +68,7 @@ struct Formula {
   }
 };
 
-/// Sets random gradients of every parameter of a plan, and returns them.
+/// Sets random gradients for every parameter of a plan, and returns them.
 std::map<std::string, Values> draw_gradients(Plan& plan, std::uint64_t key) {
   run_passes(plan);
   std::map<std::string, Values> all;
@@ -89,7 +89,7 @@ double norm_of(const std::map<std::string, Values>& all) {
 
 }  // namespace
 
-TEST_CASE("an update follows the optimiser's formula, in f64 and f32, at rates that change") {
+TEST_CASE("an update follows the optimiser's formula, in f64 and f32, with changing rates") {
   const Optimiser optimiser =
       GENERATE(as<Optimiser>{}, Sgd{}, Sgd{.weight_decay = 0.1}, Sgd{.momentum = 0.9},
                Sgd{.momentum = 0.9, .nesterov = true, .weight_decay = 0.1}, KerasSgd{}, KerasSgd{.momentum = 0.8},
@@ -115,10 +115,10 @@ TEST_CASE("an update follows the optimiser's formula, in f64 and f32, at rates t
         plan.update(rate);
       }
       CHECK(plan.updates() == 4);
-      // An update has a dozen roundings of numbers around 1. In the first updates Adadelta and Adam divide by the root
-      // of a number near 0, which loses twice as many digits.
+      // An update has a dozen roundings of numbers around 1. In the first updates, Adadelta and Adam divide by the root
+      // of a number near 0, which increases the error.
       const double bound = dtype == DType::f64 ? 1e-13 : 2e-5;
-      const double sign = std::holds_alternative<KerasSgd>(optimiser) ? -1 : 1;  // v is stored with the other sign
+      const double sign = std::holds_alternative<KerasSgd>(optimiser) ? -1 : 1;  // v is stored with the opposite sign
       for (const auto& [p, elements] : wanted) {
         INFO(p);
         Values values, a, b;
@@ -132,14 +132,14 @@ TEST_CASE("an update follows the optimiser's formula, in f64 and f32, at rates t
     }
 }
 
-TEST_CASE("gradients are clipped by the norm of all of them, and only above the limit") {
+TEST_CASE("gradients are clipped by the norm over all gradients, and only above the limit") {
   const DType dtype = GENERATE(DType::f64, DType::f32);
   for (const auto& backend : tested_backends()) {
     for (const double scale : {1.0, 0.5, -2.0})
       for (const double limit : {3.0, 1e6}) {
         Options options = training(Sgd{}, dtype);
         options.clip_norm = limit;
-        Plan plan(small_graph(1100), *backend, options);  // there are several slices of the norm
+        Plan plan(small_graph(1100), *backend, options);  // large enough for several slices of the norm
         const Values before = read(plan, plan.parameter("second.weight"));
         const auto gradients = draw_gradients(plan, 7);
         const double factor = std::min(1.0, limit / (norm_of(gradients) * std::abs(scale) + 1e-6));
@@ -150,7 +150,7 @@ TEST_CASE("gradients are clipped by the norm of all of them, and only above the 
         const double worst = largest_gap(read(plan, plan.parameter("second.weight")), want);
         INFO(backend->describe() << ", " << to_string(dtype) << ", scale " << scale << ", limit " << limit);
         CHECK((limit > 1e5) == (factor == 1));
-        CHECK(worst < (dtype == DType::f64 ? 1e-14 : 5e-6));  // some 40 roundings of numbers around 1
+        CHECK(worst < (dtype == DType::f64 ? 1e-14 : 5e-6));  // about 40 roundings of numbers around 1
       }
   }
 }
@@ -174,7 +174,7 @@ TEST_CASE("an update has the same bits with any number of threads") {
   CHECK(results[0] == results[2]);
 }
 
-TEST_CASE("an update clears the gradients of a plan that accumulates, and of no other plan") {
+TEST_CASE("an update clears gradients only in a plan that accumulates") {
   for (const auto& backend : tested_backends()) {
     for (const bool accumulates : {false, true}) {
       Options options = training(Sgd{});
@@ -190,7 +190,7 @@ TEST_CASE("an update clears the gradients of a plan that accumulates, and of no 
   }
 }
 
-TEST_CASE("two batches that are added up and scaled by half give the update of their mean") {
+TEST_CASE("two batches with accumulated gradients, scaled by 1/2, give the update of their mean") {
   const Shape shape{2, 3, 1, 1}, out{2, 4, 1, 1};
   const auto pass = [&](Plan& plan, std::uint64_t key) {
     write(plan, plan.input(), normal(shape, key));
@@ -235,7 +235,7 @@ TEST_CASE("the optimiser's state is predicted and reported: each state has the b
   CHECK(bytes(Adam{}, 1).first > 2 * block);
 }
 
-TEST_CASE("an update out of turn, or with numbers out of range, is an error") {
+TEST_CASE("an update without new gradients, or with numbers out of range, is an error") {
   Plan without(small_graph(), oracle());
   run_passes(without);
   CHECK_THROWS_AS(without.update(0.1), UsageError);
@@ -267,7 +267,7 @@ TEST_CASE("an update out of turn, or with numbers out of range, is an error") {
   CHECK_THROWS_AS(predict_memory(small_graph(), oracle(), clipped), UsageError);
 }
 
-TEST_CASE("a name of an optimiser gives the numbers of its source, and an unknown name is an error") {
+TEST_CASE("an optimiser by name has the parameters of its source, and an unknown name is an error") {
   for (const std::string& name : optimiser_names()) {
     CHECK_NOTHROW(check_optimiser(named_optimiser(name).optimiser));
     CHECK(named_optimiser(name).learning_rate > 0);

@@ -1,5 +1,6 @@
 #pragma once
-// The tensors that a training changes, the losses of 100 steps beside PyTorch's, and runs that stop.
+// Helpers for trainings: the tensors that a training changes, a comparison of 100 losses with PyTorch, and runs that
+// stop.
 
 #include <cmath>
 #include <stdexcept>
@@ -22,7 +23,7 @@ inline std::vector<Values> everything(Plan& plan) {
 }
 
 /// Trains a plan for 100 steps, from the parameters in a golden file and on its ten batches of "labels" and `samples`.
-/// Returns the largest difference of a step's loss from that of PyTorch.
+/// Returns the largest difference of a step's loss from PyTorch's loss.
 inline double worst_loss(Plan& plan, const TensorFile& golden, const char* samples, const Values& wanted,
                          const Schedule& rate) {
   for (const std::string& name : plan.parameter_names()) write(plan, plan.parameter(name), golden.at(name).values);
@@ -51,7 +52,7 @@ struct Interrupted : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A callback that lets `batches` batches pass, throws after the next one, and then never again.
+/// A callback that throws once: after `batches` + 1 batches.
 inline auto stop_after(int batches) {
   return [left = batches](const Progress&) mutable {
     if (left-- == 0) throw Interrupted("stopped");

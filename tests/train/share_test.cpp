@@ -7,8 +7,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// Layers with parameters, with running statistics, with a step, and a layer whose parameters are prepared in
-/// inference.
+/// A graph with parameters, running statistics, a dropout's step, and parameters that are prepared in inference.
 Graph graph_of(int batch, int outputs = 3) {
   Graph graph("of " + std::to_string(batch));
   Value x = graph.input({batch, 2, 6, 6});
@@ -20,7 +19,7 @@ Graph graph_of(int batch, int outputs = 3) {
 
 Options sharing(const Plan& plan) { return {.mode = Mode::inference, .dtype = plan.options().dtype, .share = &plan}; }
 
-/// Makes a few passes and updates, so that parameters and statistics differ from the initial ones.
+/// Runs a few passes and updates, so that parameters and statistics differ from their initial values.
 void train(Plan& plan) {
   for (int i = 0; i < 3; ++i) {
     run_passes(plan);
@@ -30,7 +29,7 @@ void train(Plan& plan) {
 
 }  // namespace
 
-TEST_CASE("an inference plan computes with the parameters and statistics of the plan that it shares, as they change") {
+TEST_CASE("an inference plan uses the current parameters and statistics of the plan with which it shares them") {
   for (const auto& backend : tested_backends()) {
     Plan plan(graph_of(4), *backend, {.dtype = DType::f64, .optimiser = Sgd{.momentum = 0.9}});
     Plan evaluation(graph_of(5), *backend, sharing(plan));
@@ -57,7 +56,7 @@ TEST_CASE("an inference plan computes with the parameters and statistics of the 
   }
 }
 
-TEST_CASE("shared parameters are left as they are, and outlive the plan that they came from") {
+TEST_CASE("a new plan does not change shared parameters, and they outlive the plan that made them") {
   auto plan = std::make_unique<Plan>(graph_of(2), oracle());
   const Values weight(static_cast<std::size_t>(plan->parameter("fc.weight").shape.count()), 0.5);
   write(*plan, plan->parameter("fc.weight"), weight);
@@ -69,7 +68,7 @@ TEST_CASE("shared parameters are left as they are, and outlive the plan that the
   CHECK(read(second, second.parameter("fc.weight")) == weight);
 }
 
-TEST_CASE("what cannot be shared is an error that names it") {
+TEST_CASE("a tensor that cannot be shared is an error that names it") {
   const auto other = make_backend("eigen");
   Plan plan(graph_of(2), oracle());
   CHECK_THROWS_WITH(predict_memory(graph_of(2, 7), oracle(), sharing(plan)), ContainsSubstring("fc.weight"));

@@ -9,7 +9,7 @@
 
 using namespace lamina::test;
 
-TEST_CASE("an epoch is its batches by hand: forward, backward, update, and a short last batch has its own mean") {
+TEST_CASE("an epoch is forward, backward and update of each batch, and a short last batch has its own mean") {
   for (const auto& backend : tested_backends()) {
     Device& device = backend->device();
     const auto source = digits(20, 1), unseen = digits(11, 2);
@@ -21,7 +21,7 @@ TEST_CASE("an epoch is its batches by hand: forward, backward, update, and a sho
                      .validation = unseen.get()});
     Options options{.dtype = DType::f64, .optimiser = KerasAdam{}};
     Plan plan(small_network(8), *backend, options);
-    // The numbers with which the trainer starts.
+    // The plan gets the trainer's initial numbers.
     copy_parameters(trainer.plan(), plan);
     std::uint64_t step = 0;
     device.download(&step, trainer.plan().state("drop.step").data, sizeof step);
@@ -55,7 +55,7 @@ TEST_CASE("an epoch is its batches by hand: forward, backward, update, and a sho
     CHECK(std::abs(results[1].training.accuracy - right / 20) < 1e-14);
     CHECK(trainer.batch_scores().size() == 3);
 
-    // Validation uses an inference plan of all eleven samples at once.
+    // The expected validation: an inference plan with all eleven samples at once.
     options.mode = Mode::inference;
     options.optimiser.reset();
     Plan inference(small_network(11), *backend, options);
@@ -75,9 +75,10 @@ TEST_CASE("an epoch is its batches by hand: forward, backward, update, and a sho
   }
 }
 
-TEST_CASE("batches that are added up are one update with the mean over their samples") {
+TEST_CASE("accumulated batches give one update with the mean over their samples") {
   const auto source = digits(44, 1);
-  // Batches of 8 + 8 + 8 | 8 + 8 + 4 samples against batches of 24 and 20 in the same order. Dropout has rate 0.
+  // Accumulated batches of 8 + 8 + 8 and 8 + 8 + 4 samples are compared with batches of 24 and 20 in the same order.
+  // Dropout has rate 0.
   const auto graph = [](int batch) {
     Graph g("linear");
     const Value images = g.input({batch, 1, 28, 28}, "images"), labels = g.input({batch, 1, 1, 1}, "labels");
@@ -102,7 +103,7 @@ TEST_CASE("batches that are added up are one update with the mean over their sam
   CHECK(std::abs(whole.epochs()[1].training.loss - added.epochs()[1].training.loss) < 1e-13);
 }
 
-TEST_CASE("a training has the same bits with any number of loader threads, and other seeds give another one") {
+TEST_CASE("a training has the same bits with any number of loader threads, and other results with another seed") {
   const auto source = digits(40, 1);
   const auto run = [&](std::uint64_t seed, int threads) {
     Trainer trainer(small_network(8), oracle(), *source, {.seed = seed, .threads = threads});
@@ -115,7 +116,7 @@ TEST_CASE("a training has the same bits with any number of loader threads, and o
   CHECK(run(2, 1) != one);
 }
 
-TEST_CASE("without a checkpoint a schedule is asked for the updates of the run only") {
+TEST_CASE("without a checkpoint a schedule is called only for the updates of this run") {
   const auto source = digits(16, 1);
   const auto rate = [](std::uint64_t updates) {
     if (updates >= 2) throw Interrupted("beyond the run");
@@ -127,7 +128,7 @@ TEST_CASE("without a checkpoint a schedule is asked for the updates of the run o
   CHECK_THROWS_AS(trainer.train(2), Interrupted);
 }
 
-TEST_CASE("after a validation loss of NaN the next validation is right again") {
+TEST_CASE("after a validation loss of NaN the next validation is correct again") {
   for (const auto& backend : tested_backends()) {
     const auto source = digits(16, 1), unseen = digits(10, 2);
     Plan* plan = nullptr;
@@ -151,9 +152,9 @@ TEST_CASE("after a validation loss of NaN the next validation is right again") {
   }
 }
 
-TEST_CASE("a loss or a parameter that is not finite ends the training, and the earlier checkpoint stays") {
+TEST_CASE("a loss or parameter that is not finite ends the training, and the earlier checkpoint is kept") {
   const auto source = digits(24, 1);
-  for (const std::int64_t after : {1, 3}) {  // after 3 the epoch has no further batch
+  for (const std::int64_t after : {1, 3}) {  // 3 is the epoch's last batch
     const Folder own;
     TrainerOptions options{.checkpoint = own / "run"};
     Trainer first(small_network(8), oracle(), *source, options);
@@ -168,7 +169,7 @@ TEST_CASE("a loss or a parameter that is not finite ends the training, and the e
     try {
       second.train(2);
     } catch (const UsageError&) {
-      FAIL_CHECK("a wrong use");
+      FAIL_CHECK("a usage error");
     } catch (const Error& error) {
       said = error.what();
     }
@@ -181,7 +182,7 @@ TEST_CASE("a loss or a parameter that is not finite ends the training, and the e
   }
 }
 
-TEST_CASE("a moved-from trainer says so, and the trainer that it moved to goes on") {
+TEST_CASE("a moved-from trainer's errors say so, and the new trainer goes on") {
   const auto source = digits(16, 1);
   Trainer first(small_network(8), oracle(), *source);
   first.train(1);
@@ -197,7 +198,7 @@ TEST_CASE("a moved-from trainer says so, and the trainer that it moved to goes o
   CHECK(first.train(3).size() == 3);
 }
 
-TEST_CASE("initialisers are Keras' unless others are named") {
+TEST_CASE("parameters have Keras' initialisers unless others are named") {
   const auto source = digits(8, 1);
   const auto largest = [&](const TrainerOptions& options, const char* parameter) {
     Trainer trainer(small_network(8, true), oracle(), *source, options);
@@ -214,7 +215,7 @@ TEST_CASE("initialisers are Keras' unless others are named") {
   CHECK_THROWS_AS(largest({.initialiser_of = {{"fc.weights", "ones"}}}, "conv.weight"), UsageError);
 }
 
-TEST_CASE("a scale whose shift is fixed starts as ConvNeXt's layer scale, and a PRelu as 1/4") {
+TEST_CASE("a scale whose shift is fixed is initially ConvNeXt's layer scale, and a PReLU's slope 1/4") {
   Graph graph("scaled");
   const Value labels = graph.input({8, 1, 1, 1}, "labels");
   const Value x = scale_shift(graph.input({8, 1, 28, 28}, "images"), "scale", {.learned = true});
@@ -227,7 +228,7 @@ TEST_CASE("a scale whose shift is fixed starts as ConvNeXt's layer scale, and a 
   CHECK(read(oracle().device(), trainer.plan().parameter("prelu.weight")).front() == 0.25);
 }
 
-TEST_CASE("what a trainer cannot train is an error") {
+TEST_CASE("graphs and options that a trainer cannot train are errors") {
   const auto source = digits(20, 1);
   const auto refused = [&](const Graph& graph, const TrainerOptions& options = {}) {
     CHECK_THROWS_AS(Trainer(graph, oracle(), *source, options), UsageError);

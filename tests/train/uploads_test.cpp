@@ -1,4 +1,4 @@
-// Uploads of batches to a device that copies late. The host waits only before it overwrites data that is still to be
+// Uploads of batches to a device that copies late. The host must wait only before it overwrites data that is not yet
 // copied.
 
 #include "lib/training/feed.h"
@@ -13,7 +13,7 @@ using training::Uploads;
 
 namespace {
 
-/// A device that copies from staging memory only when a caller waits for it, as late as a GPU could.
+/// A device that copies from staging memory only when a caller waits for the copy, as late as a GPU could.
 class LateDevice final : public Device {
  public:
   struct Copy {
@@ -71,7 +71,7 @@ class LateDevice final : public Device {
   HostDevice memory_{1};
 };
 
-/// The values of a batch. No two batches share a value.
+/// The values of a batch. They differ from the values of all other batches.
 std::vector<float> numbered(int batch, std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(32 * batch) + static_cast<float>(i);
@@ -86,7 +86,7 @@ std::vector<float> values(Device& device, const Tensor& tensor) {
 
 }  // namespace
 
-TEST_CASE("a host is two batches ahead of its device, and waits before it overwrites a batch that is not copied yet") {
+TEST_CASE("a host may be two batches ahead of its device, and waits before it overwrites an uncopied batch") {
   const Shape samples{3, 2, 2, 2}, labels{3, 1, 1, 1};
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16})
     for (const Layout layout : {Layout::nchw, Layout::nhwc}) {
@@ -98,7 +98,7 @@ TEST_CASE("a host is two batches ahead of its device, and waits before it overwr
       const Tensor y{to_labels.data(), labels, dtype, layout, dense_pitch(labels, layout)};
       Uploads uploads(device, x, y);
       const auto give = [&](int batch) { uploads.give(numbered(batch, 24), numbered(batch, 3)); };
-      // Lets the device make the copies of batch `batch`, and no later ones.
+      // The device makes the copies of batch `batch`, and no later copies.
       const auto arrives = [&](int batch) {
         std::deque<LateDevice::Copy> later;
         while (device.queue.size() > 2) {
@@ -111,19 +111,19 @@ TEST_CASE("a host is two batches ahead of its device, and waits before it overwr
       };
       give(0);
       give(1);
-      CHECK(device.queue.size() == 4);  // no wait was needed
+      CHECK(device.queue.size() == 4);  // the host did not wait
       arrives(0);
       give(2);
-      CHECK(device.queue.size() == 4);  // the memory is free
+      CHECK(device.queue.size() == 4);  // batch 0 is copied, so its memory is free
       give(3);
-      CHECK(device.queue.size() == 4);  // batch 1 was copied first
+      CHECK(device.queue.size() == 4);  // the host has waited for the copies of batch 1
       arrives(2);
       arrives(3);
       CHECK(device.waiting_uploads == 0);
     }
 }
 
-TEST_CASE("without staging memory, or to a tensor with a pitch, batches are uploaded by waiting") {
+TEST_CASE("without staging memory, or to a tensor with a pitch, an upload waits for the device") {
   const Shape samples{2, 3, 2, 2}, labels{2, 1, 1, 1};
   LateDevice late;
   HostDevice host(1);
@@ -142,7 +142,7 @@ TEST_CASE("without staging memory, or to a tensor with a pitch, batches are uplo
   CHECK(late.waiting_uploads > 0);
 }
 
-TEST_CASE("write_elements() takes only a dense tensor, and as many values as it has") {
+TEST_CASE("write_elements() needs a dense tensor and the right number of values") {
   std::vector<float> host(12);
   const Tensor dense{host.data(), {1, 3, 2, 2}, DType::f32, Layout::nhwc, 3};
   std::vector<float> bytes(12);

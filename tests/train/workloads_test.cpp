@@ -11,20 +11,20 @@
 
 using namespace lamina::test;
 
-TEST_CASE("the workloads' networks have the published parameters") {
+TEST_CASE("the workloads' networks have the published numbers of parameters") {
   const auto parameters = [](const char* name) {
     return prepare(workload(name), {.share = 0.001}).graph.parameter_count();
   };
   CHECK(parameters("mnist_mlp") == 669706);
   CHECK(parameters("mnist_cnn") == 1199882);
   CHECK(parameters("cifar10_cnn") == 1250858);
-  // Synthetic sets have 500 ids, and 8 characters.
+  // Synthetic sets have only 500 ids and 8 characters.
   CHECK(parameters("imdb_fasttext") == 50 * 500 + 51);
   CHECK(parameters("imdb_bilstm") == 2658945 - (20000 - 500) * 128);
   CHECK(parameters("lstm_text") == 102585 - (57 - 8) * (4 * 128 + 128 + 1));
 }
 
-TEST_CASE("a workload on real files takes its vocabulary and its samples from them") {
+TEST_CASE("a workload on real files takes its vocabulary and its samples from the files") {
   const Folder folder;
   IdSet set;
   set.vocabulary = 20000;
@@ -56,7 +56,7 @@ TEST_CASE("a share above 1 gives more samples for training, but not for validati
   CHECK(ready.validation->count() == 25000);
 }
 
-TEST_CASE("every workload has its optimiser, its numbers of batches and its augmentation") {
+TEST_CASE("every workload has the documented optimiser, numbers of batches and augmentation") {
   for (const Workload& each : workloads()) {
     PreparedWorkload ready = prepare(each, {.share = 0.002});
     INFO(each.name);
@@ -70,7 +70,7 @@ TEST_CASE("every workload has its optimiser, its numbers of batches and its augm
   }
 }
 
-TEST_CASE("an LSTM starts as in Keras: orthogonal recurrent weights, the forget gate's bias 1") {
+TEST_CASE("an LSTM has Keras' initial values: orthogonal recurrent weights, and 1 as the forget gate's bias") {
   PreparedWorkload ready = prepare(workload("lstm_text"), {.share = 0.002, .width_divisor = 16});
   Trainer trainer(ready.graph, oracle(), *ready.training, ready.options);
   const Plan& plan = trainer.plan();

@@ -1,4 +1,4 @@
-// Measured choices in a file: what is kept and refused, and several writers.
+// Measured choices in a file: reading and writing, refused files, and several writers.
 
 #include "lamina/tuning.h"
 
@@ -17,7 +17,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// Keys that differ in every part, and in texts that would be equal without the lengths of the parts.
+/// Keys that differ in each part. The texts of some would be equal without the lengths of the parts.
 std::vector<ChoiceKey> keys() {
   const ChoiceKey plain{"b", "d", "v", "conv(8, 3x3)", {.workspace_limit = 1000}};
   std::vector<ChoiceKey> all(13, plain);
@@ -47,7 +47,7 @@ std::string document(const std::string& choices, const std::string& head = R"("f
   return R"({"format":"lamina choices",)" + head + R"(,"choices":[)" + choices + "]}";
 }
 
-/// An entry with one field replaced, or left out.
+/// An entry of the file with one field replaced, or left out if `value` is empty.
 std::string entry(const std::string& name, const std::string& value) {
   const std::pair<const char*, std::string> fields[] = {
       {"backend", R"("eigen")"},
@@ -70,7 +70,7 @@ std::string entry(const std::string& name, const std::string& value) {
 
 }  // namespace
 
-TEST_CASE("units that differ have different texts, and a text says what the unit is") {
+TEST_CASE("different units have different texts, and a text describes its unit") {
   const Spec plain = conv_spec();
   CHECK(to_string(plain) ==
         "conv(4, 3x3), x 2x3x8x8 f64 nchw, y 2x4x6x6 f64 nchw, w 4x3x3x3 f64 nchw, w 1x4x1x1 f64 nchw, training, "
@@ -100,7 +100,7 @@ TEST_CASE("units that differ have different texts, and a text says what the unit
     }
 }
 
-TEST_CASE("choices come back from their file, each under its own key") {
+TEST_CASE("choices are read back from their file, each with its own key") {
   const Folder folder;
   const auto all = keys();
   {
@@ -145,7 +145,7 @@ TEST_CASE("a read-only file is read, and missing choices are measured and kept i
   std::filesystem::permissions(folder.path(), std::filesystem::perms(whole_folder ? 0555 : 0777));
   std::filesystem::permissions(folder / "c.json", std::filesystem::perms(whole_folder ? 0666 : 0444));
   const pid_t child = fork();
-  if (child == 0) {  // root may write to every file
+  if (child == 0) {  // root could write to the file
     if (geteuid() == 0 && seteuid(65534) != 0) _exit(77);
     try {
       ChoiceCache cache(folder / "c.json");
@@ -166,7 +166,7 @@ TEST_CASE("a read-only file is read, and missing choices are measured and kept i
   CHECK(contents(folder / "c.json") == before);
 }
 
-TEST_CASE("saving keeps choices that others saved meanwhile, and replaces choices that were measured anew") {
+TEST_CASE("saving keeps choices that other processes have saved, and replaces choices that were measured again") {
   const Folder folder;
   const auto all = keys();
   ChoiceCache one(folder / "c.json"), other(folder / "c.json");
@@ -182,7 +182,7 @@ TEST_CASE("saving keeps choices that others saved meanwhile, and replaces choice
   CHECK(both.find(all[2]) == algorithms(2));
 }
 
-TEST_CASE("writers at the same time lose nothing") {
+TEST_CASE("several writers at the same time lose no choice") {
   const Folder folder;
   const auto all = keys();
   std::vector<std::thread> writers;
@@ -200,7 +200,7 @@ TEST_CASE("writers at the same time lose nothing") {
   CHECK(ChoiceCache(folder / "c.json").entries().size() == 5 * all.size());
 }
 
-TEST_CASE("a file that is not a file of choices is an error that names it and what is wrong") {
+TEST_CASE("a file that is no file of choices is an error that names the file and the fault") {
   const Folder folder;
   struct Bad {
     const char* what;
@@ -242,7 +242,7 @@ TEST_CASE("a file that is not a file of choices is an error that names it and wh
   CHECK(ChoiceCache(folder / "good.json").entries().size() == 1);
 }
 
-TEST_CASE("a file that was damaged is not replaced") {
+TEST_CASE("a damaged file is not replaced") {
   const Folder folder;
   ChoiceCache cache(folder / "c.json");
   cache.remember(keys()[0], algorithms(0));
@@ -251,7 +251,7 @@ TEST_CASE("a file that was damaged is not replaced") {
   CHECK(contents(folder / "c.json") == "notes of someone else");
 }
 
-TEST_CASE("a folder, and a missing folder, are errors that name them") {
+TEST_CASE("a folder as the file, and a file in a missing folder, are errors that name the path") {
   const Folder folder;
   CHECK_THROWS_WITH(ChoiceCache(folder.path()), ContainsSubstring(folder.path().string()));
   ChoiceCache cache(folder / "none/c.json");
@@ -283,7 +283,7 @@ TEST_CASE("a measured choice is not measured again, unless its algorithm is gone
   CHECK(measurements == 3);
 }
 
-TEST_CASE("the calls of a plan say what their algorithms declare") {
+TEST_CASE("the calls of a plan have the declared properties of their algorithms") {
   Graph graph("one");
   const Value x = graph.input({1, 3, 8, 8});
   conv(x, "c", {.channels = 4, .kernel = 3});

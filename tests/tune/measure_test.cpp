@@ -1,4 +1,4 @@
-// Choices by timing, on algorithms that take given times.
+// Choices by measurement, with algorithms that take given times.
 
 #include "lib/tuning/measure_in_turns.h"
 
@@ -18,7 +18,7 @@ std::function<double(int)> always(double seconds) {
   return [=](int) { return seconds; };
 }
 
-/// Times that are below `seconds` by a thousandth in the first `rounds` counted rounds, and above it in the others.
+/// Times that are 0.1 % below `seconds` in the first `rounds` counted rounds, and 0.1 % above it in all others.
 std::function<double(int)> faster_in(int rounds, double seconds) {
   return [=](int run) { return seconds * (run >= 1 && run <= rounds ? 0.999 : 1.001); };
 }
@@ -60,7 +60,7 @@ Rounds rounds(const std::function<double(int)>& seconds) {
 
 }  // namespace
 
-/// The number of rounds under the default rules.
+/// The number of rounds by the default rules.
 const int all_rounds = static_cast<int>(RaceRules().rounds);
 
 TEST_CASE("a slow first algorithm is replaced by a fast second one, in every pass") {
@@ -68,19 +68,19 @@ TEST_CASE("a slow first algorithm is replaced by a fast second one, in every pas
   CHECK(taken_by(backend) == all("fast"));
 }
 
-TEST_CASE("algorithms are ranked by the device's time, not by the host's to launch them") {
+TEST_CASE("algorithms are ranked by the device's time, not by the host's time for launches") {
   const std::vector<Way> ways = {{.name = "one call", .seconds = always(20e-6), .launch_seconds = 4e-6},
                                  {.name = "many calls", .seconds = always(10e-6), .launch_seconds = 40e-6}};
   RaceBackend queued(ways);
   queued.device().longest = 5e-3;
   CHECK(taken_by(queued) == all("many calls"));
   CHECK_FALSE(queued.device().holds.empty());
-  RaceBackend unqueued(ways);  // a device that cannot be held shows the launches
+  RaceBackend unqueued(ways);  // without a queue the times include launches
   CHECK(taken_by(unqueued) == all("one call"));
   CHECK(unqueued.device().holds.empty());
 }
 
-TEST_CASE("on a device with a queue every run begins with empty caches, whatever its workspace") {
+TEST_CASE("on a device with a queue every run begins with empty caches, for any size of workspace") {
   std::size_t written = 0;
   const auto resident = [&](int) { return std::exchange(written, 0) == (1 << 16) - plain_bytes - 4096 ? 2e-3 : 5e-4; };
   const std::vector<Way> ways = {{"steady", always(1e-3)}, {"resident", resident}, {"large", resident, 1e-6, 4096}};
@@ -88,12 +88,12 @@ TEST_CASE("on a device with a queue every run begins with empty caches, whatever
   queued.device().longest = 5e-3;
   queued.device().at_fill = [&](std::size_t bytes) { written = bytes; };
   CHECK(taken_by(queued) == all("steady"));
-  RaceBackend unqueued(ways);  // a processor's caches stay as the unit leaves them
+  RaceBackend unqueued(ways);  // on a processor caches are not emptied
   unqueued.device().at_fill = queued.device().at_fill;
   CHECK(taken_by(unqueued) == all("resident"));
 }
 
-TEST_CASE("algorithms that differ by less than the noise keep the rule's order") {
+TEST_CASE("algorithms that differ by less than the noise keep the default order") {
   for (const int won : {0, 5, 7}) {
     RaceBackend backend({{"first", always(1e-3)}, {"second", faster_in(won, 1e-3)}});
     CHECK(taken_by(backend) == all("first"));
@@ -106,7 +106,7 @@ TEST_CASE("algorithms that differ by less than the noise keep the rule's order")
   CHECK(taken_by(equals) == all("second"));
 }
 
-TEST_CASE("algorithms that the pick did not beat are reported as tied, in the answer and in the calls of a plan") {
+TEST_CASE("algorithms that the pick does not beat are reported as tied, in the answer and in a plan's calls") {
   const std::vector<Way> ways = {{"slow", always(2e-3)}, {"first", always(1e-3)}, {"second", faster_in(5, 1e-3)}};
   RaceBackend backend(ways);
   const Memory buffer(1 << 16);
@@ -128,7 +128,7 @@ TEST_CASE("algorithms that the pick did not beat are reported as tied, in the an
   }
 }
 
-TEST_CASE("one slow round out of nine decides nothing") {
+TEST_CASE("one slow round out of nine does not change the choice") {
   const auto once_slow = [](int run) { return run == 4 ? 1.0 : 1e-3; };
   CHECK(winner({rounds(always(2e-3)), rounds(once_slow)}) == 1);
   CHECK(winner({rounds(once_slow), rounds(always(2e-3))}) == 0);
@@ -136,7 +136,7 @@ TEST_CASE("one slow round out of nine decides nothing") {
   CHECK(winner({rounds(always(1))}) == 0);
 }
 
-TEST_CASE("algorithms run in turns, so that a drift of the machine favours none") {
+TEST_CASE("algorithms run in turns, so that a drift of the machine favours no algorithm") {
   RaceBackend backend({{"a", always(1e-3)}, {"b", always(1e-3)}, {"c", always(1e-3)}});
   taken_by(backend, {.algorithm = {"", "a", "a"}, .measure = true});
   std::vector<std::string> expected;
@@ -158,7 +158,7 @@ TEST_CASE("an algorithm that breaks a limit does not even run") {
   CHECK(taken_by(backend) == all("large"));
 }
 
-TEST_CASE("named passes stay as named, and passes that a unit lacks are not measured") {
+TEST_CASE("passes with a named algorithm and passes that a unit lacks are not measured") {
   RaceBackend backend({{"slow", always(2e-3)}, {"fast", always(1e-3)}});
   CHECK(taken_by(backend, {.algorithm = {"slow", "", "slow"}, .measure = true}) == Algorithms{"slow", "fast", "slow"});
   CHECK(count(backend, "forward fast") == 0);
@@ -174,7 +174,7 @@ TEST_CASE("named passes stay as named, and passes that a unit lacks are not meas
             .choice.algorithm == Algorithms{"fast", "", ""});
 }
 
-TEST_CASE("a choice that leaves nothing open is answered without memory, device or run") {
+TEST_CASE("a choice that leaves nothing to measure needs no memory and no run") {
   RaceBackend backend({{"slow", always(2e-3)}, {"fast", always(1e-3)}});
   const Spec relu = spec_of(backend, {"", Relu{}, {{1, 2, 3, 3}}});
   CHECK(measure_in_turns(backend, relu, {.measure = true}, nullptr, 0).choice.algorithm == all(""));
@@ -184,7 +184,7 @@ TEST_CASE("a choice that leaves nothing open is answered without memory, device 
   CHECK(backend.runs() + alone.runs() == 0);
 }
 
-TEST_CASE("an algorithm that is clearly slower in its first run stops, except a brief one and the rule's pick") {
+TEST_CASE("an algorithm with a far slower first run leaves, unless the run is brief or it is the default") {
   const Choice forward = {.algorithm = {"", "rule", "rule"}, .measure = true};
   RaceBackend backend({{"rule", always(0.3)}, {"fast", always(0.05)}, {"hopeless", always(1.3)}});
   CHECK(taken_by(backend, forward)[0] == "fast");
@@ -194,9 +194,7 @@ TEST_CASE("an algorithm that is clearly slower in its first run stops, except a 
   CHECK(taken_by(brief, forward)[0] == "brief");
 }
 
-TEST_CASE(
-    "an algorithm that does not fit into the lent memory takes no part, and it is an error if the rule's pick does "
-    "not") {
+TEST_CASE("an algorithm that does not fit into the lent memory takes no part, or is an error if it is the default") {
   RaceBackend backend({{"rule", always(2e-3)}, {"large", always(1e-3), 1e-6, 1000}});
   CHECK(taken_by(backend, {.measure = true}, plain_bytes + 1000) == all("large"));
   CHECK(taken_by(backend, {.measure = true}, plain_bytes + 999) == all("rule"));
@@ -209,11 +207,11 @@ TEST_CASE("each algorithm reads the parameters that it prepared") {
   RaceBackend backend({{"a", always(2e-3), 1e-6, 64, true, 300}, {"b", always(1e-3), 1e-6, 64, true, 700}});
   CHECK(taken_by(backend) == all("b"));
   CHECK(taken_by(backend, {.measure = true}, plain_bytes + 3 * 256 + 64) == all("b"));
-  // In backward races the forward pass is the rule's pick, which needs less.
+  // In backward races the forward pass uses the default algorithm, which needs less memory.
   CHECK(taken_by(backend, {.measure = true}, plain_bytes + 3 * 256 + 63) == Algorithms{"a", "b", "b"});
 }
 
-TEST_CASE("the operands of a folded batch norm are bound while it is measured, and give numbers") {
+TEST_CASE("while a folded batch norm is measured, its operands are bound, and results are finite") {
   Case folded = {"", Conv{.channels = 4, .kernel = 3, .bias = false}, {{2, 3, 9, 9}}, {{BatchNorm{}}, {Relu{}}}};
   folded.mode = Mode::inference;
   const Spec spec = spec_of(oracle(), folded);
@@ -234,7 +232,7 @@ TEST_CASE("the operands of a folded batch norm are bound while it is measured, a
   CHECK(looks >= static_cast<int>(seen.candidates.size()));
 }
 
-TEST_CASE("four brief runs are inspected, even if the first is long by chance, and so is every long run") {
+TEST_CASE("every long run is inspected, and of brief runs four, even if the first run is long by chance") {
   const double brief = 1e-5, lengthy = 1.0;
   int looked = 0;
   const auto time = [&](double seconds) {
@@ -250,7 +248,7 @@ TEST_CASE("four brief runs are inspected, even if the first is long by chance, a
   CHECK(time(brief) == 4);
 }
 
-TEST_CASE("an algorithm that is clearly slower on one image and would take too long does not run on the batch") {
+TEST_CASE("an algorithm that is far slower on one image and would take too long does not run on the batch") {
   Case batch = plain;
   batch.x = {{8, 2, 5, 5}};
   const Choice forward = {.algorithm = {"", "rule", "rule"}, .measure = true};

@@ -1,4 +1,4 @@
-// A backend whose algorithms take the times that a test sets.
+// A backend whose algorithms take times that a test sets.
 
 #include "tests/tune/race_backend.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// A backend whose algorithms take the times that a test sets, by its own clock.
+// A backend whose algorithms take times that a test sets, on a simulated clock.
 
 #include <functional>
 #include <map>
@@ -11,18 +11,19 @@
 
 namespace lamina::test {
 
-/// An algorithm: its times at run 0, 1, ..., and the properties that it declares.
+/// An algorithm: its times in run 0, 1, ..., and its declared properties.
 struct Way {
   std::string name;
   std::function<double(int run)> seconds;
   double max_error = 1e-6;
   std::size_t workspace_bytes = 0;
   bool deterministic = true;
-  std::size_t prepared_bytes = 0;  ///< `prepare` leaves the name there, and forward looks for it
+  std::size_t prepared_bytes = 0;  ///< `prepare` writes the algorithm's name there, and forward checks it
   double launch_seconds = 0;       ///< the host's time, before the device can begin
 };
 
-/// Has these algorithms in every pass of a convolution. Every other op has only "direct", which computes nothing.
+/// A backend with these algorithms in every pass of a convolution. Other ops have only "direct", which computes
+/// nothing.
 class RaceBackend final : public Backend {
  public:
   explicit RaceBackend(std::vector<Way> ways) : ways_(std::move(ways)) {}
@@ -36,7 +37,7 @@ class RaceBackend final : public Backend {
 
   int runs() const { return static_cast<int>(log.size()); }
 
-  std::vector<std::string> log;     ///< "forward a", in the order of the runs
+  std::vector<std::string> log;     ///< runs in their order, such as "forward a"
   std::vector<std::string> faults;  ///< faults that kernels found in their arguments
 
  private:

@@ -1,4 +1,4 @@
-// Races of candidates whose times are known.
+// Races of candidates with known times.
 
 #include "lamina/tuning.h"
 
@@ -8,7 +8,7 @@ using namespace lamina;
 
 namespace {
 
-/// Seconds of a candidate at run 0, which warms up, and at run 1, ...
+/// The seconds of a candidate in run 0, which warms up, and in run 1, 2, ...
 using Answers = std::function<std::optional<double>(std::size_t run)>;
 
 Answers every_run(double seconds) {
@@ -29,24 +29,24 @@ std::vector<std::size_t> rounds_of(const std::vector<Raced>& raced) {
 
 }  // namespace
 
-TEST_CASE("a candidate that is clearly slower leaves a race after three rounds, except the first candidate") {
+TEST_CASE("a candidate that is far slower leaves a race after three rounds, except the first candidate") {
   const std::vector<Raced> raced = race_of({every_run(2.5e-3), every_run(1e-3), every_run(1.9e-3), every_run(2.1e-3)});
   CHECK(rounds_of(raced) == std::vector<std::size_t>{9, 9, 9, 3});
   CHECK(raced[2].finished);
   CHECK_FALSE(raced[3].finished);
-  // its interval reaches down to the leader
+  // this candidate's interval reaches down to the leader's time
   const Answers wavering = [](std::size_t run) { return run == 2 ? 0.5e-3 : 4e-3; };
   CHECK(rounds_of(race_of({every_run(1e-3), wavering}))[1] > 3);
 }
 
-TEST_CASE("a race ends after its rounds, or when its time is over, but not before there is an interval") {
+TEST_CASE("a race ends after its rounds or its time, but not before there is an interval") {
   CHECK(rounds_of(race_of({every_run(1e-3), every_run(1e-3)}, {.rounds = 4})) == std::vector<std::size_t>{4, 4});
   CHECK(rounds_of(race_of({every_run(1.0), every_run(1.0)}, {.seconds = 3})) == std::vector<std::size_t>{6, 6});
   CHECK(rounds_of(race_of({every_run(1.0), every_run(1.0)}, {.seconds = 15})) == std::vector<std::size_t>{7, 7});
   CHECK(rounds_of(race_of({every_run(1e-3), every_run(1.0)})) == std::vector<std::size_t>{6, 0});
 }
 
-TEST_CASE("a candidate that can no longer run leaves a race without rounds") {
+TEST_CASE("a candidate that fails in a run leaves a race, and its rounds are dropped") {
   const Answers failing = [](std::size_t run) { return run < 5 ? std::optional<double>(1e-3) : std::nullopt; };
   const std::vector<Raced> raced = race_of({failing, every_run(1e-3), every_run(1e-3)});
   CHECK(rounds_of(raced) == std::vector<std::size_t>{0, 9, 9});
@@ -64,5 +64,5 @@ TEST_CASE("the factor of a win is compared with the interval, not with the media
   CHECK(beats(wavering, leader));
   CHECK_FALSE(beats(wavering, leader, 1.1));
   CHECK(winner({leader, wavering, quick}, 1.1) == 2);
-  CHECK_FALSE(beats({0.1, 0.1}, leader));  // the leader left the race
+  CHECK_FALSE(beats({0.1, 0.1}, leader));  // a candidate with two rounds has left the race
 }

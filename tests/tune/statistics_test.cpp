@@ -1,5 +1,5 @@
-// Medians with intervals: against a table that the Python tests also check, and how often the intervals hold the true
-// value.
+// Medians with intervals: compared with a table that Python tests also check, and the frequency with which intervals
+// hold the true value.
 
 #include "lamina/statistics.h"
 
@@ -35,11 +35,11 @@ double surprise(int held, int trials, double probability) {
 }
 
 constexpr int trials = 20000;
-constexpr double surprising = 4;  // exceeded once in sixteen thousand draws, and the draw is fixed
+constexpr double surprising = 4;  // exceeded once in 16000 draws; the draw here is fixed
 
 }  // namespace
 
-TEST_CASE("ranks and intervals match the table that both languages check") {
+TEST_CASE("ranks and intervals match the table that C++ and Python tests check") {
   const nlohmann::json all = table();
   CHECK(all.at("level") == interval_level);
   for (const auto& row : all.at("ranks"))
@@ -48,7 +48,7 @@ TEST_CASE("ranks and intervals match the table that both languages check") {
   for (const auto& row : all.at("ratios")) check(ratio_interval(row.at("first"), row.at("second")), row);
 }
 
-TEST_CASE("six samples are the fewest that have an interval of that level") {
+TEST_CASE("at least six samples are needed for an interval of 95 %") {
   const nlohmann::json all = table();
   for (const auto& row : all.at("ranks")) {
     const auto samples = row.at("samples").get<std::size_t>();
@@ -74,7 +74,7 @@ TEST_CASE("an interval holds the true median as often as the binomial distributi
   }
 }
 
-TEST_CASE("the interval of a ratio holds the true ratio as often as computed, however the rounds drift") {
+TEST_CASE("the interval of a ratio holds the true ratio as often as computed, even if the rounds drift") {
   constexpr std::size_t rounds = 9;
   constexpr double coverage = 1 - 20.0 / 512;  // ranks 2 and 8 of 9
   std::mt19937_64 engine(12);
@@ -91,5 +91,5 @@ TEST_CASE("the interval of a ratio holds the true ratio as often as computed, ho
     decided += found.low > 1 ? 1 : 0;
   }
   CHECK(std::abs(surprise(held, trials, coverage)) < surprising);
-  CHECK(decided > 0.9 * trials);  // two unpaired medians would miss it in a drift of 256
+  CHECK(decided > 0.9 * trials);  // unpaired medians would not find it in a drift of 256
 }

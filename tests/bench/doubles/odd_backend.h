@@ -1,5 +1,5 @@
 #pragma once
-// Eigen with one algorithm more for convolutions, whose errors, workspace and pace a test sets.
+// Eigen with one more algorithm for convolutions. A test sets the algorithm's errors, workspace and delays.
 
 #include <functional>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace lamina::test {
 
-/// Eigen with one algorithm more for convolutions: "odd", which runs im2col_gemm and then `after`.
+/// Eigen with one more algorithm for convolutions: "odd", which runs im2col_gemm and then `after`.
 class Odd final : public WrappedBackend {
  public:
   explicit Odd(Backend& inner = oracle()) : WrappedBackend(inner) {}

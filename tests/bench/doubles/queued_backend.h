@@ -1,5 +1,5 @@
 #pragma once
-// Eigen on a model of a device with a queue: each kernel takes the host and the device the times that a test sets.
+// Eigen on a modelled device with a queue. A test sets how long each kernel takes the host and the device.
 
 #include <functional>
 
@@ -13,7 +13,7 @@ class QueuedBackend final : public WrappedBackend {
  public:
   explicit QueuedBackend(Backend& inner = oracle()) : WrappedBackend(inner) { device_.longest = 5e-3; }
 
-  double host_seconds = 10e-6, device_seconds = 1e-3;  ///< of each kernel
+  double host_seconds = 10e-6, device_seconds = 1e-3;  ///< time of each kernel
   int kernels_run = 0;
 
   QueuedDevice& device() override { return device_; }

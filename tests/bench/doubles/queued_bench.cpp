@@ -1,5 +1,5 @@
-// lamina_bench, with every backend on a model of a device with a queue. If TERMINATED_AT_PEAK is in the environment,
-// the program gets SIGTERM when it first measures a peak.
+// lamina_bench, with every backend on a modelled device with a queue. If TERMINATED_AT_PEAK is in the environment, the
+// program gets SIGTERM when it first measures a peak.
 
 #include <csignal>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// lamina_bench. If the name of the program ends in "slow", some convolutions take 5 % longer, in every pass and by
-// every algorithm: those whose filters have the shape in LAMINA_SLOW_FILTERS, such as "64x64x3x3".
+// lamina_bench. If the program's name ends in "slow", convolutions whose filters have the shape in LAMINA_SLOW_FILTERS,
+// such as "64x64x3x3", take 5 % longer in every pass and by every algorithm.
 
 #include <chrono>
 #include <cstdlib>
@@ -17,7 +17,7 @@ namespace {
 using namespace lamina;
 using Clock = std::chrono::steady_clock;
 
-constexpr double delay = 0.05;  // of the time that the kernel took
+constexpr double delay = 0.05;  // as a share of the kernel's time
 
 /// The kernel, followed by a wait of `delay` times the duration of the kernel.
 std::shared_ptr<Kernel> slow(const std::shared_ptr<Kernel>& kernel) {

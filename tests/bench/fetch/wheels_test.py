@@ -1,4 +1,4 @@
-"""bench/get-cudnn and bench/get-cuda with a small package index, which has all wheels, lacks some, or is down."""
+"""bench/get-cudnn and bench/get-cuda on a small package index, which has all wheels, lacks some, or is down."""
 
 import base64
 import functools
@@ -109,7 +109,7 @@ class WheelsTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("9.19.0.56-cuda12", done.stdout)
 
-        def resolve(wanted):  # answers as the index of setUp would
+        def resolve(wanted):  # finds the packages that setUp's index has
             if any(one in wanted[0] for one in ("cu13==8.9", "cu12==9.28", "cu11")):
                 raise wheels.NotFound(wanted[0])
             return wanted

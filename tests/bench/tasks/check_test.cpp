@@ -1,4 +1,4 @@
-// The subcommand `check`: what it prints of right and wrong gradients, and its exit status.
+// The subcommand `check`: its output for right and wrong gradients, and its exit status.
 
 #include "bench/tasks/describe.h"
 

@@ -1,4 +1,4 @@
-// Descriptions of networks: layers against their tables, memory against the planner.
+// Descriptions of networks: layers are compared with a table, memory with the planner's prediction.
 
 #include "bench/tasks/describe.h"
 
@@ -25,8 +25,9 @@ Options csv_of(std::vector<std::string> networks) {
   return options;
 }
 
-/// A layer as text, such as "conv1: 96x54x54, 34944, 101616768". The name has no count (#2), and a vector no extents of
-/// 1. A dropout has its number of elements in place of its shape, because PyTorch's twins flatten before some dropouts.
+/// A layer as text, such as "conv1: 96x54x54, 34944, 101616768". A count (#2) in the name and extents of 1 of a vector
+/// are left out. A dropout has its number of elements in place of its shape, because the PyTorch versions of the
+/// networks flatten before some dropouts.
 std::string line(std::string name, std::string output, const std::string& parameters, const std::string& products,
                  bool dropout) {
   name = name.substr(0, name.find('#'));
@@ -40,7 +41,7 @@ std::string line(std::string name, std::string output, const std::string& parame
   return name + ": " + output + ", " + parameters + ", " + products;
 }
 
-/// The table of memory, by kind.
+/// Rows of the table of memory, by kind of memory.
 std::map<std::string, CsvRow> memory_of(const MemoryOptions& options) {
   Session session(options);
   std::map<std::string, CsvRow> by_kind;
@@ -80,7 +81,7 @@ TEST_CASE("described layers equal the tables of layers, for every network, and t
   }
 }
 
-TEST_CASE("described memory is the planner's prediction, and the largest batch is the largest") {
+TEST_CASE("described memory is the planner's prediction, and the largest batch is the last that fits") {
   auto options = csv_of<MemoryOptions>({"mnist_cnn"});
   options.backends.memory_limit = 64 << 20;
   const auto by_kind = memory_of(options);
@@ -102,8 +103,8 @@ TEST_CASE("described memory is the planner's prediction, and the largest batch i
   }
 }
 
-TEST_CASE("described memory of a training by an optimiser has its state and name, and inference has no state") {
-  // Bytes of state for each of the parameters.
+TEST_CASE("described memory of training has the optimiser's name and state, and of inference no state") {
+  // Bytes of the optimiser's state for each parameter.
   const std::map<std::string, double> bytes_of_one = {{"", 0}, {"sgd", 0}, {"keras_rmsprop", 4}, {"adam", 8}};
   std::map<std::string, int> largest;
   for (const auto& [optimiser, bytes] : bytes_of_one) {
@@ -114,8 +115,8 @@ TEST_CASE("described memory of a training by an optimiser has its state and name
     const auto by_kind = memory_of(options);
     Session session(options);
     const auto mib = [&](const char* kind, const char* mode) { return std::stod(by_kind.at(kind).at(mode)); };
-    const double state = bytes * 1199882 / mebibyte;                     // parameters of mnist_cnn
-    CHECK(mib("optimiser", "training") == Approx(state).margin(0.012));  // each tensor begins at a boundary
+    const double state = bytes * 1199882 / mebibyte;                     // mnist_cnn has 1199882 parameters
+    CHECK(mib("optimiser", "training") == Approx(state).margin(0.012));  // tensors are aligned
     CHECK(mib("optimiser", "inference") == 0);
     CHECK(mib("total", "training") ==
           Approx(static_cast<double>(predicted(session, 16, Mode::training).total()) / mebibyte + state).margin(0.02));
@@ -135,7 +136,7 @@ TEST_CASE("described memory of a training by an optimiser has its state and name
 
 namespace {
 
-/// The algorithms of eigen for a network, by layer and pass.
+/// Rows of eigen's algorithms for a network, by layer and pass.
 std::map<std::string, CsvRow> algorithms(const char* network, PlanSettings plan) {
   auto options = csv_of<DescribeOptions>({network});
   options.backends.names = {"eigen"};
@@ -151,7 +152,7 @@ std::map<std::string, CsvRow> algorithms(const char* network, PlanSettings plan)
 
 }  // namespace
 
-TEST_CASE("each layer and pass has its algorithm and why it is taken: the only one, by rule, within limits, measured") {
+TEST_CASE("each pass of a layer has its algorithm and why it is taken: only one, by rule, within limits, or measured") {
   const auto by_rule = algorithms("resnet18", {});
   const CsvRow& square = by_rule.at("layer1.0.conv1, forward");
   CHECK(square.at("algorithm") == "winograd_4x4");

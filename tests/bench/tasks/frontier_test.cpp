@@ -1,4 +1,4 @@
-// Layers measured by every algorithm, on backends with known errors, changing bits, refusals and delays.
+// Layers are measured with every algorithm, on backends with known errors, changing bits, refusals and delays.
 
 #include "bench/tasks/frontier.h"
 
@@ -74,7 +74,7 @@ const LayerTuning::Candidate& find(const FrontierLine& line, const std::string& 
 
 }  // namespace
 
-TEST_CASE("an error of one in a thousand is measured as one in a thousand, and no error as none") {
+TEST_CASE("an error of 1/1000 is measured as 1/1000, and no error as 0") {
   Odd odd;
   for (const Pass pass : passes) {
     CAPTURE(to_string(pass));
@@ -90,37 +90,37 @@ TEST_CASE("an error of one in a thousand is measured as one in a thousand, and n
   }
 }
 
-TEST_CASE("a row's note names the algorithms that are tied with its own") {
+TEST_CASE("a row's note names the algorithms that are tied with the row's algorithm") {
   LayerFacts facts;
   CHECK(to_string(facts) == "strict, deterministic, bit-identical in 0 runs");
   facts.call.tied = {"direct", "gemm"};
   CHECK(to_string(facts) == "strict, deterministic, bit-identical in 0 runs, tied with direct, gemm");
 }
 
-TEST_CASE("results that change from run to run are distinguished from stable results") {
+TEST_CASE("results whose bits change from run to run are told from stable results") {
   Odd odd;
   for (const Pass pass : passes) {
     CAPTURE(to_string(pass));
     CHECK(facts_of(odd, one_product(), pass, "odd").same_bits);
     odd.after = [pass, run = 0](const Args& args) mutable {
-      // In the last bit of the last number, and in every third run only.
+      // Changes the last bit of the last number in every third run.
       const Tensor tensor = result_of(args, pass);
       float& last = tensor.as<float>()[tensor.shape.count() - 1];
       if (++run % 3 == 0) last = std::nextafter(last, 2.0F);
     };
     const LayerFacts facts = facts_of(odd, one_product(), pass, "odd");
     CHECK_FALSE(facts.same_bits);
-    CHECK(facts.call.deterministic);  // as declared
+    CHECK(facts.call.deterministic);  // as the backend declares
     CHECK(facts.runs_compared >= 3);
     odd.after = [](const Args&) {};
   }
 }
 
-TEST_CASE("an algorithm that runs out of memory leaves with the reason, and the frontier goes on") {
+TEST_CASE("an algorithm that runs out of memory is refused with the reason, and the frontier goes on") {
   for (const int room : {0, 1, 2, 3, 4, 5, 6}) {
     CAPTURE(room);
     Shop shop;
-    int run = 0;  // counts the runs of all plans of a line: a new plan finds no room either
+    int run = 0;  // runs of all plans of a line: a new plan also finds no room
     shop.odd->after = [room, &run](const Args&) {
       if (++run > room) throw OutOfMemory("no room");
     };
@@ -131,7 +131,7 @@ TEST_CASE("an algorithm that runs out of memory leaves with the reason, and the 
           CHECK(tried.ran());
           continue;
         }
-        if (tried.ran() && !tried.measured.finished) continue;  // so slow on a busy machine that it left the race
+        if (tried.ran() && !tried.measured.finished) continue;  // a busy machine made it so slow that it left the race
         ++odd;
         CHECK_FALSE(tried.ran());
         CHECK(tried.refused == "no room");
@@ -140,7 +140,7 @@ TEST_CASE("an algorithm that runs out of memory leaves with the reason, and the 
     CHECK(odd > 0);
   }
   Shop shop;
-  shop.odd->no_room_by_rule = true;  // then no candidate is the rule's
+  shop.odd->no_room_by_rule = true;  // then the rule has no candidate
   for (const FrontierLine& line : shop.frontier(1).lines)
     for (const LayerTuning::Candidate& tried : line.tuning.candidates) CHECK_FALSE(tried.by_rule);
 }
@@ -245,7 +245,7 @@ TEST_CASE("an algorithm that is far slower, and would take too long, runs on one
     const LayerTuning::Candidate& odd = find(line, "odd");
     CHECK(odd.measured.of_one_image);
     REQUIRE(odd.measured.seconds.size() == 1);
-    CHECK(odd.measured.seconds[0] >= 0.06);  // scaled to the batch of two
+    CHECK(odd.measured.seconds[0] >= 0.06);  // one image's time, scaled to the batch of two
     CHECK(odd.measured.workspace_bytes == 12345678);
     CHECK(odd.measured.error < 1e-6);
   }
@@ -291,11 +291,11 @@ TEST_CASE("under a demand for determinism, an algorithm whose results change is 
   CHECK_FALSE(within(odd.measured, {.deterministic = true}));
 }
 
-TEST_CASE("a network is planned and timed with its picks") {
+TEST_CASE("a network is planned and timed with its picked algorithms") {
   Shop shop;
   const Frontier frontier = shop.frontier();
   FastestNet net = fastest_net(frontier, {});
-  for (std::size_t i = 0; i < frontier.lines.size(); ++i)  // direct, whatever was fastest
+  for (std::size_t i = 0; i < frontier.lines.size(); ++i)  // picks direct, even if it was not fastest
     for (std::size_t t = 0; t < frontier.lines[i].tuning.candidates.size(); ++t)
       if (frontier.lines[i].tuning.candidates[t].algorithm == "direct") net.picks[i].best = t;
   const auto choices = choices_of(shop.session, frontier, net);
@@ -337,7 +337,7 @@ TEST_CASE("a layer that fails with any workspace is reported with the reason, an
                               ContainsSubstring(". Failed with any workspace: max_pooling2d_1"));
 }
 
-TEST_CASE("with CSV, standard error says that a network cannot be planned with its picks, and what others need") {
+TEST_CASE("with CSV, standard error says that a network's picks do not fit, and what other algorithms need") {
   const std::string arguments =
       "frontier cifar10_cnn --backend=eigen --batch=2 --width_divisor=8 --passes=1 --workspace_limit=0 --format=csv";
   CHECK_THAT(

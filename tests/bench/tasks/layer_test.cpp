@@ -12,8 +12,7 @@ using namespace lamina;
 using namespace lamina::bench;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE(
-    "of a layer, every algorithm of every backend is in one table, with what it costs and what is picked, and why") {
+TEST_CASE("a layer has one table of every algorithm of every backend, with costs, the picks and the reasons") {
   FrontierOptions options;
   options.net.layers = {
       {.name = "a layer", .op = Conv{.channels = 6, .kernel = 3, .stride = 2, .groups = 2}, .x = {2, 8, 9, 9}}};
@@ -41,7 +40,7 @@ TEST_CASE(
     if (row.at("algorithm") != "odd") continue;
     CHECK(row.at("workspace MiB") == (row.at("backend") == "eigen" ? "1.00" : "2.00"));
     CHECK(row.at("deterministic") == "no");
-    // "not compared" if other programs made it so slow that it ran only once
+    // "not compared" if the machine was so busy that "odd" ran only once
     CHECK_THAT(row.at("same bits"), !ContainsSubstring("no in "));
     CHECK(std::stod(row.at("error")) < std::stod(row.at("guaranteed")));
   }
@@ -49,8 +48,7 @@ TEST_CASE(
   for (const auto& [place, count] : picked) CHECK((count == 1 && by_rule[place] == 1 && refused[place] == 2));
 }
 
-TEST_CASE(
-    "layers of a file are measured in the passes that they have, and each result has the command that repeats it") {
+TEST_CASE("each layer of a file is measured in all of its passes, and each result has the command that repeats it") {
   const test::Folder folder;
   const std::string out = folder.file("out.json");
   const std::set<std::string> both = {"forward", "backward_data"},

@@ -1,4 +1,4 @@
-// Networks from ONNX files in lamina_bench: by the names of their files, with the weights in them.
+// Networks from ONNX files in lamina_bench: they have the names of their files, and the files' weights.
 
 #include <algorithm>
 #include <span>
@@ -18,7 +18,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// A file tiny.onnx: a convolution and a ReLU, with an open batch.
+/// The file tiny.onnx: a convolution and a ReLU, with an open batch.
 class TinyFile {
  public:
   explicit TinyFile(float first = 0) { write(first); }
@@ -34,7 +34,7 @@ class TinyFile {
   test::Folder folder_;
 };
 
-/// A file of one operator that is not supported.
+/// Writes a file with one unsupported operator.
 void write_unsupported(const std::filesystem::path& path) {
   test::write(path, test::bytes_of("x[n,1,8,8] y = Unheard(x)"));
 }
@@ -70,7 +70,7 @@ TEST_CASE("a network of a file has the weights of the file") {
   CHECK(save_weights(run.plan()).at("conv1.weight").values.at(17) == 17);
 }
 
-TEST_CASE("every input of a network is drawn for each pass, ids as ids") {
+TEST_CASE("every input of a network gets random values for each pass, and ids get valid ids") {
   Graph graph("two");
   const Value x = graph.input({64, 4, 1, 1}, "x"), ids = graph.input({64, 1, 1, 1}, "ids");
   fully_connected(add(x, embedding(ids, "table", {.vocabulary = 5, .features = 4})), "fc", {.outputs = 2});
@@ -110,7 +110,7 @@ TEST_CASE("a file of two inputs is timed") {
   CHECK(read_onnx(folder / "network.onnx").inputs.size() == 2);
 }
 
-TEST_CASE("the reader's notes on a file are printed once, before it is described, timed or trained") {
+TEST_CASE("the ONNX reader's notes on a file are printed once, before the network is described, timed or trained") {
   const test::Folder folder;
   test::write(folder / "folded.onnx", test::bytes_of(R"(
     x[n,3,32,32] w[2,3,1,1] = all 1; b[2] = 0, 1; c = Conv(x, w, b) m = GlobalAveragePool(c) y = Flatten(m))"));
@@ -128,7 +128,7 @@ TEST_CASE("the reader's notes on a file are printed once, before it is described
   }
 }
 
-TEST_CASE("a batch that is not the first axis is found, and a file without a batch is reported") {
+TEST_CASE("a batch on another axis than the first is found, and a file without a batch is reported") {
   const test::Folder folder;
   test::write(folder / "time.onnx", test::bytes_of("x[7,2,3] w[1,8,3] = all 0; r[1,8,2] = all 0;"
                                                    "y = LSTM<hidden_size=2>(x, w, r)"));
@@ -142,9 +142,9 @@ TEST_CASE("a batch that is not the first axis is found, and a file without a bat
   CHECK_THAT(told("memory --backend=eigen --batch=4" + image), ContainsSubstring("give --batch=1"));
 }
 
-TEST_CASE("open extents of a file and one of its outputs are given, and rows are named with them") {
+TEST_CASE("flags give a file's open extents and choose one of its outputs, and both are in the rows' names") {
   const test::Folder folder;
-  test::write(folder / "wide.onnx",  // the extent of the rows is open, under the name "batch"
+  test::write(folder / "wide.onnx",  // h is open, under the name "batch"
               test::bytes_of("x[1,1,batch,8] w[2,1,3,3] = all 0; c = Conv(x, w) \"conv1\" y = Relu(c) return y, c"));
   RunOptions options;
   options.net.onnx = {folder / "wide.onnx"};
@@ -172,7 +172,7 @@ TEST_CASE("open extents of a file and one of its outputs are given, and rows are
              ContainsSubstring("2x10x6") && ContainsSubstring("1 layers"));
 }
 
-TEST_CASE("an extent whose name no file leaves open is refused, with the open extents of each file") {
+TEST_CASE("an extent that no file leaves open is refused, and the open extents of each file are listed") {
   const test::Folder folder;
   test::write(folder / "wide.onnx", test::bytes_of("x[n,3,height,width] y = Relu(x)"));
   test::write(folder / "whole.onnx", test::bytes_of("x[1,3,4,4] y = Relu(x)"));
@@ -182,14 +182,14 @@ TEST_CASE("an extent whose name no file leaves open is refused, with the open ex
     test::said_by(command + " --onnx=" + wide + "," + whole + " --onnx_extents=height=8,width=8,hieght=8", 2,
                   "--onnx_extents: no axis is open by the name hieght; " + wide +
                       " leaves n (of --batch), height, width open; " + whole + " leaves no axis open");
-  // A name that only one of the files leaves open applies to that file.
+  // An extent that is open in only one of the files applies to that file.
   CHECK_THAT(test::said_by("describe --onnx=" + wide + "," + whole + " --onnx_extents=height=8,width=6"),
              ContainsSubstring("3x8x6") && ContainsSubstring("3x4x4"));
   test::said_by("memory --backend=eigen --onnx=" + whole, 0,
                 whole + " was exported with a batch of 1; it is taken with --batch=16\n");
 }
 
-TEST_CASE("a sweep goes on with the model that it began with, and with no other of its name") {
+TEST_CASE("a stopped sweep goes on with the same model, and refuses another model of the same name") {
   TinyFile file;
   const test::Folder folder;
   const auto sweep = [&](int status, const std::string& why) {
@@ -208,7 +208,7 @@ TEST_CASE("memory, ledger, frontier and describe take the network of a file, eve
   const test::Folder folder;
   test::write(folder / "net.onnx", test::bytes_of(R"(
     x[n,1,8,8] w[2,1,3,3] = all 0; k[2] = all 1
-    c = Conv(x, w) "conv1" g = GlobalAveragePool(c) y = BatchNormalization(g, k, k, k, k))"));  // one value of each
+    c = Conv(x, w) "conv1" g = GlobalAveragePool(c) y = BatchNormalization(g, k, k, k, k))"));  // one value in each
                                                                                                 // channel
   for (const std::string subcommand : {"memory", "ledger", "frontier", "describe"}) {
     CAPTURE(subcommand);
@@ -230,7 +230,7 @@ TEST_CASE("memory, ledger, frontier and describe take the network of a file, eve
   }
 }
 
-TEST_CASE("memory reports a file's network with the batch that is named, in training and in inference") {
+TEST_CASE("memory reports a file's network with the batch of --batch, in training and in inference") {
   const TinyFile file;
   const nlohmann::json memories =
       test::results_of("memory --onnx=" + file.path().string() + " --backend=eigen --batch=2")["memories"];
@@ -242,7 +242,7 @@ TEST_CASE("memory reports a file's network with the batch that is named, in trai
   CHECK(memories[0]["key"]["part"] != memories[1]["key"]["part"]);
 }
 
-TEST_CASE("readable files are timed, and a refused file among them is named") {
+TEST_CASE("readable files are timed even if another file is refused, and the refused file is named") {
   const TinyFile file;
   const test::Folder folder;
   write_unsupported(folder / "other.onnx");

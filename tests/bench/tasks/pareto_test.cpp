@@ -1,4 +1,4 @@
-// Which candidates are worth having, on measurements made up so that the answer can be seen.
+// Which candidates are Pareto optimal, on made-up measurements with obvious answers.
 
 #include "bench/tasks/frontier.h"
 
@@ -35,33 +35,33 @@ LayerTuning::Picked picked(const std::vector<Measurement>& all, const Choice& li
 
 }  // namespace
 
-TEST_CASE("a candidate stays when it is best in time, in workspace or in error, or between") {
+TEST_CASE("a candidate stays if no other candidate is better in time, workspace and error") {
   const std::vector<Measurement> all = {
       measured(10, 1000, 1e-6),  // the fastest
-      measured(20, 0, 1e-6),     // needs nothing
+      measured(20, 0, 1e-6),     // needs no workspace
       measured(90, 0, 1e-9),     // the most exact
-      measured(15, 500, 1e-6),   // between
+      measured(15, 500, 1e-6),   // between the first two
       measured(25, 0, 1e-6),     // slower than the second, and better in nothing
-      measured(12, 2000, 1e-5),  // worse than the first in all
+      measured(12, 2000, 1e-5),  // worse than the first in everything
       measured(91, 10, 1e-9),    // worse than the third
       {},                        // did not run
   };
   CHECK(not_beaten(candidates(all)) == std::vector<bool>{true, true, true, true, false, false, false, false});
 }
 
-TEST_CASE("a candidate that left the race beats none that stayed, however its few rounds went") {
+TEST_CASE("a candidate that left the race beats no candidate that stayed, even if its few rounds were fast") {
   Measurement stayed = measured(10, 100, 1e-6);
-  stayed.seconds[0] = 0.080;  // something else ran then
+  stayed.seconds[0] = 0.080;  // another program ran in this round
   Measurement left = measured(40, 0, 1e-9);
   left.seconds.resize(2);
   left.finished = false;
   CHECK(not_beaten(candidates({stayed, left})) == std::vector<bool>{true, true});
-  left.finished = true;  // then they are compared by two rounds, which do not tell which is faster
+  left.finished = true;  // two rounds are compared: too few to tell which is faster
   CHECK(not_beaten(candidates({stayed, left})) == std::vector<bool>{false, true});
 }
 
-TEST_CASE("candidates tied in time are judged by the rest, and equal candidates all stay") {
-  // The first three have the same mean, with other times in each round. The second and the third need less workspace
+TEST_CASE("candidates tied in time are judged by workspace and error, and equal candidates all stay") {
+  // The first three have the same mean, but different times in each round. The second and the third need less workspace
   // than the first. The last is slower.
   std::vector<Measurement> all = {measured(10, 100, 1e-6, 1), measured(10, 50, 1e-6), measured(10, 50, 1e-6, -1),
                                   measured(14, 50, 1e-6, 1)};
@@ -69,7 +69,7 @@ TEST_CASE("candidates tied in time are judged by the rest, and equal candidates 
   CHECK(picked(all, {}).best == std::size_t{0});
   CHECK(picked(all, {}).ties == std::vector<std::size_t>{1, 2});
   CHECK(not_beaten({}).empty());
-  // A disturbance of both sides of a round does not make them tied.
+  // A disturbance of both candidates in a round does not make them tied.
   for (Measurement* one : {&all[0], &all[3]})
     for (std::size_t round = 0; round < 9; ++round) one->seconds[round] *= 1.0 + static_cast<double>(round);
   CHECK(dominates(all[0], measured(10, 100, 1e-6, 1)) == false);
@@ -77,7 +77,7 @@ TEST_CASE("candidates tied in time are judged by the rest, and equal candidates 
   CHECK(dominates(all[0], all[3]));
 }
 
-TEST_CASE("a nondeterministic candidate does not beat a deterministic one, whether that was declared or seen") {
+TEST_CASE("a candidate that is nondeterministic, as declared or as seen, does not beat a deterministic candidate") {
   std::vector<Measurement> all = {measured(10, 0, 1e-6), measured(20, 0, 1e-6)};
   CHECK(not_beaten(candidates(all)) == std::vector<bool>{true, false});
   bool& lost = GENERATE(true, false) ? all[0].deterministic : all[0].same_bits;

@@ -1,4 +1,4 @@
-// What a training writes while it runs, and what is refused before it begins.
+// Files that a training writes while it runs, and errors before it begins.
 
 #include <filesystem>
 #include <string>
@@ -10,7 +10,7 @@ using namespace lamina;
 using namespace lamina::bench;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("a checkpoint that cannot be written costs no epoch, and is an error unless a later checkpoint is written") {
+TEST_CASE("a training goes on if a checkpoint cannot be written, and fails unless a later checkpoint is written") {
   for (const bool comes_back : {true, false}) {
     const test::Folder folder;
     const auto runs = folder / "runs";
@@ -38,7 +38,7 @@ TEST_CASE("a checkpoint that cannot be written costs no epoch, and is an error u
   }
 }
 
-TEST_CASE("a training that was stopped within an epoch goes on from there, if --checkpoint_updates was given") {
+TEST_CASE("with --checkpoint_updates, a training that was stopped within an epoch goes on within the epoch") {
   const test::Folder folder;
   const std::string training = "train mnist_cnn --share=0.05 --epochs=1", file = folder.file("run.safetensors");
   const std::string kept = training + " --checkpoint_updates=2 --checkpoint=" + file;

@@ -1,4 +1,4 @@
-// Trainings of the zoo's networks and of ONNX files: their data, their weights, what is refused.
+// Trainings of the zoo's networks and of ONNX files: data, weights and errors.
 
 #include <cmath>
 #include <fstream>
@@ -32,7 +32,7 @@ TrainOptions training_on(const std::filesystem::path& data, int batch = 0) {
   return options;
 }
 
-/// The file of results of a training of a file's network for one epoch.
+/// Trains an ONNX file's network for one epoch. Returns the file of results.
 nlohmann::json trained(TrainOptions options, const std::filesystem::path& onnx, double share) {
   const test::Folder folder;
   options.net.onnx = {onnx};
@@ -66,7 +66,7 @@ TEST_CASE("a network of the zoo is trained on the images and classes of a folder
   CHECK(ready.data == "CIFAR-10");
   CHECK_FALSE(ready.synthetic);
   CHECK(ready.graph.nodes().front().shape == Shape{16, 3, 32, 32});
-  CHECK(samples_of(ready) == 64);  // full batches
+  CHECK(samples_of(ready) == 64);  // complete batches only
   const auto backend = make_backend("eigen");
   Trainer trainer(ready.graph, *backend, *ready.training, ready.options);
   const EpochResult epoch = trainer.train(1).back();
@@ -80,11 +80,11 @@ TEST_CASE("a network of the zoo is trained on the images and classes of a folder
 
   const test::Folder digits;
   write_digits(digits.path());
-  CHECK_THROWS_AS(prepare_network("resnet18", training_on(digits.path())), UsageError);  // one channel
+  CHECK_THROWS_AS(prepare_network("resnet18", training_on(digits.path())), UsageError);  // the images have one channel
   CHECK(prepare_network("mnist_cnn", training_on(digits.path())).graph.nodes().front().shape == Shape{32, 1, 28, 28});
 }
 
-TEST_CASE("the network of an ONNX file goes on training from its weights, on synthetic images and on a folder") {
+TEST_CASE("an ONNX file's network is trained further from its weights, on synthetic images and on a folder") {
   const test::Folder folder;
   Graph graph("small");
   const Value x = graph.input({1, 3, 32, 32}, "x");
@@ -130,7 +130,7 @@ TEST_CASE("the network of an ONNX file goes on training from its weights, on syn
 
   const test::Folder digits;
   write_digits(digits.path());
-  CHECK_THROWS_AS(prepare_file(file, training_on(digits.path())), UsageError);  // one channel
+  CHECK_THROWS_AS(prepare_file(file, training_on(digits.path())), UsageError);  // the images have one channel
   CHECK_THROWS_AS(prepare_file(folder / "none.onnx", {}), FileError);
   Graph pixels("pixels");
   conv(pixels.input({1, 3, 32, 32}, "x"), "conv", {.channels = 4, .kernel = 3});
@@ -139,7 +139,7 @@ TEST_CASE("the network of an ONNX file goes on training from its weights, on syn
   CHECK_THROWS_AS(prepare_file(folder / "pixels.onnx", {}), UsageError);  // a row of logits for each pixel
 }
 
-TEST_CASE("the network of an ONNX file that was exported for training normalises by the batch and drops in training") {
+TEST_CASE("an ONNX file that was exported for training has batch statistics and dropout in training") {
   const test::Folder folder;
   test::write(folder / "model.onnx", test::bytes_of(R"(
     x[n,3,32,32] one[3] = all 1; zero[3] = all 0; half[] = 0.5; yes = {1}; w[3,2] = 1, -1, 1, 1, -1, 1

@@ -1,4 +1,4 @@
-// Trainings as a whole: their rows, costs and logs, their part in races, what is printed of them, what is refused.
+// Whole trainings: their rows, costs and logs, their part in races, their output, and errors.
 
 #include <algorithm>
 #include <cmath>
@@ -66,7 +66,7 @@ TEST_CASE("epochs are rows of the result file, one training after another") {
   CHECK(std::count(table.begin(), table.end(), '\n') == 5);
 }
 
-TEST_CASE("a training in a race is served by epochs, and its batches are files for the other sides") {
+TEST_CASE("a training in a race runs epoch by epoch on request, and writes its batches to files for the other sides") {
   const test::Folder folder;
   const auto backend = make_backend("eigen");
   const ServedTrainingOptions options{"mnist_mlp", 0.005, 2, folder.path()};
@@ -75,7 +75,8 @@ TEST_CASE("a training in a race is served by epochs, and its batches are files f
   CHECK(initial.at("dense_1.weight").values.size() == 784 * 512);
   const TensorFile first = read_safetensors(folder / "epoch-0.safetensors"),
                    second = read_safetensors(folder / "epoch-1.safetensors");
-  CHECK(first.at("x").extents == std::vector<std::int64_t>{256, 1, 28, 28});  // of 300 samples, whole batches of 128
+  CHECK(first.at("x").extents ==
+        std::vector<std::int64_t>{256, 1, 28, 28});  // 300 samples give two complete batches of 128
   CHECK(first.at("labels").extents == std::vector<std::int64_t>{256});
   CHECK(first.at("labels").values != second.at("labels").values);
   CHECK(first.at("x").values != second.at("x").values);
@@ -90,7 +91,7 @@ TEST_CASE("a training in a race is served by epochs, and its batches are files f
   CHECK_THROWS_AS(serve_training({"mnist_mlq", 1, 1, {}}, *backend), UsageError);
 }
 
-TEST_CASE("a stopped training says how it goes on, and a complete training says that it is complete") {
+TEST_CASE("a stopped training says how to go on, and a complete training says that it is complete") {
   const test::Folder folder;
   TrainOptions options;
   options.names = {"mnist_mlp"};
@@ -108,14 +109,13 @@ TEST_CASE("a stopped training says how it goes on, and a complete training says 
   }
 }
 
-TEST_CASE(
-    "a line of progress has the epoch, its share, samples per second, and the time left for the epoch and in all") {
+TEST_CASE("a line of progress has the epoch, its finished share, samples per second, and the times left") {
   CHECK(progress_line({.epoch = 2, .batch = 30, .batches = 60}, 4, 75, 150, 92580) ==
         "epoch 3/4  [##########          ]  50 %  1234 samples/s  15 s left; in all about 2 min 0 s, of which 45 s are "
         "left");
 }
 
-TEST_CASE("a training says how far it is from its second batch on, unless it has just said so") {
+TEST_CASE("a training reports its progress from its second batch on, but not too often") {
   std::string said;
   TrainingScreen often(2, 0, [&](const std::string& text) { said += text + "|"; });
   TrainingScreen seldom(2, 1000, [](const auto&) { FAIL(); });

@@ -1,4 +1,4 @@
-// What a sweep answers in words, for known times.
+// The sentences of a sweep about its result, for known times.
 
 #include "bench/sweep/answers.h"
 
@@ -12,10 +12,10 @@
 using namespace lamina::bench;
 using Catch::Matchers::ContainsSubstring;
 
-/// The table has whole sweeps and small ones: gains that stop, go on, or are unsure; batches between the doublings,
-/// points that failed, passes that drift or are too few, other programs, odd batches that pay on one side, several even
-/// ones, numbers of threads that are equally good.
-TEST_CASE("answers match the table") {
+/// The table has full sweeps and small ones: gains that stop, go on, or are unsure; batches that are no powers of two;
+/// points that failed; passes that drift or are too few; load by other programs; odd batches that pay on one side;
+/// several even batches; equally good numbers of threads.
+TEST_CASE("a sweep's answers match the table") {
   std::ifstream file(lamina::test::data("sweep_answers.json"));
   const nlohmann::json table = nlohmann::json::parse(file);
   REQUIRE(!table.at("cases").empty());
@@ -37,7 +37,7 @@ TEST_CASE("answers match the table") {
   }
 }
 
-TEST_CASE("the answer about the largest batch says whether it was predicted, ran, and was the last that could") {
+TEST_CASE("the answer about the largest batch says whether it was predicted or ran, and whether the next one ran") {
   LargestRun run{
       .predicted = 40, .at_least = false, .ran = true, .next_refused = true, .not_run = {}, .limit = "1 GiB"};
   CHECK_THAT(largest_batch(run).text, ContainsSubstring("it ran, and 41 was out of memory"));

@@ -1,4 +1,4 @@
-// Verdicts on two sets of results whose noise is that of real passes.
+// Verdicts on two sets of results with the noise of real passes.
 
 #include <algorithm>
 #include <functional>
@@ -14,14 +14,14 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Compares with a gate of 3 % unless the rules have another.
+/// Compares the sides, by default with a gate of 3 %.
 Comparison compare(const Sides& sides, CompareRules rules = {}) {
   if (!rules.fail_if_slower) rules.fail_if_slower = 0.03;
   return bench::compare(sides.first, sides.second, rules);
 }
 
-/// The number of processes that compare asks for, first after one process of each side, then after as many as it asked
-/// for. At most 1000: for more, compare prints "over 1000".
+/// The number of processes that `compare` asks for. It is asked twice: after one process of each side, and after the
+/// number of processes that the first answer wants. At most 1000: for more, compare prints "over 1000".
 std::size_t asked(const std::function<Sides(std::size_t)>& run, const CompareRules& rules = {}) {
   const std::size_t few = compare(run(1), rules).processes_wanted(rules.smallest);
   const Comparison found = compare(run(few), rules);
@@ -61,7 +61,7 @@ TEST_CASE("a tenfold slowdown always fails the gate, even with one process or wh
         }) == 100);
 }
 
-TEST_CASE("with too few processes for an interval, a verdict needs closest times that differ over threefold") {
+TEST_CASE("with too few processes for an interval, rows differ only if the closest times differ over threefold") {
   Machine machine(214);
   const auto judged = [&](double factor, std::size_t count) { return compare(networks(machine, count, factor)); };
   const Comparison one = judged(2.5, 1);
@@ -83,7 +83,7 @@ TEST_CASE("with too few processes for an interval, a verdict needs closest times
   CHECK(judged(2.5, wanted).failed().size() == 1);
 }
 
-TEST_CASE("95 of 100 comparisons find a slowdown of 2 % in one network, with as many processes as compare asks for") {
+TEST_CASE("with the processes that compare asks for, 95 of 100 comparisons find a slowdown of 2 % in one network") {
   const bool stalls = GENERATE(false, true);
   CAPTURE(stalls);
   Machine machine(212, stalls);
@@ -114,7 +114,7 @@ TEST_CASE(
   CHECK(counts[50] <= 300);
 }
 
-TEST_CASE("a row that is slower by more than the smallest change is called equal in at most 5 of 100") {
+TEST_CASE("at most 5 of 100 comparisons call a row equal that is slower by more than the smallest change to find") {
   const std::size_t count = GENERATE(8, 30);
   CAPTURE(count);
   Machine machine(218);
@@ -142,7 +142,7 @@ TEST_CASE("95 of 100 ledgers name a layer slower by 5 %, and a layer three times
   CHECK(row_of(compare(ledgers(20, 3)), "ledger//forward").verdict == Verdict::slower);
 }
 
-TEST_CASE("a gate finds a row that is slower by more than its limit, even if the change to find is larger") {
+TEST_CASE("a gate finds a row that is slower than the gate's limit, even if the smallest change to find is larger") {
   Machine machine(219);
   const Sides sides = networks(machine, 60, 1.06);
   CHECK(row_of(bench::compare(sides.first, sides.second, {.smallest = 0.2}), "net/resnet18").verdict == Verdict::equal);
@@ -183,7 +183,7 @@ TEST_CASE("a process that other programs disturbed counts only with any_load") {
   CHECK(row.disturbed == 15);
   CHECK_THAT(row.reason, ContainsSubstring("30 %"));
   CHECK(row_of(compare(sides, {.any_load = true}), "net/resnet18").verdict == Verdict::slower);
-  // Other programs had half of the processors' time, which may explain a factor of 2 of the 4.
+  // Other programs had half of the processors' time. This may explain a factor of 2, but the row is 4 times as slow.
   sides = networks(machine, 1, 4);
   sides.second[0].rows["net/resnet18"].others_share = 0.5;
   const ComparedRow loaded = row_of(compare(sides), "net/resnet18");
@@ -194,7 +194,7 @@ TEST_CASE("a process that other programs disturbed counts only with any_load") {
 TEST_CASE("a gate fails for rows that fail or are missing in the second side, not for rows missing in the first") {
   Machine machine(215);
   Sides sides = networks(machine, 2);
-  RunRow& failing = sides.second[1].rows["net/alexnet"];  // one failing process of two is enough
+  RunRow& failing = sides.second[1].rows["net/alexnet"];  // one of two processes fails
   failing.seconds.clear();
   failing.failure = "OutOfMemory: too much";
   for (RunFile& file : sides.second) file.rows.erase("net/vgg16");

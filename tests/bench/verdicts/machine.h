@@ -1,5 +1,5 @@
 #pragma once
-// A machine whose processes and passes differ as those of real ones do.
+// A simulated machine. The times of its processes and passes vary as on a real machine.
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -27,7 +27,7 @@ inline const std::vector<double>& noise() {
   return all;
 }
 
-/// For how many of 100 comparisons `holds` is true.
+/// The number of comparisons, of 100, for which `holds` is true.
 template <class Holds>
 int of_100(const Holds& holds) {
   int found = 0;
@@ -35,26 +35,25 @@ int of_100(const Holds& holds) {
   return found;
 }
 
-/// The row of this name and, unless `first` is empty, of this first side.
+/// The row with this name and, unless `first` is empty, with this first variant.
 inline const ComparedRow& row_of(const Comparison& comparison, const std::string& name, const std::string& first = {}) {
   for (const ComparedRow& row : comparison.rows)
     if (row.name == name && (first.empty() || row.first == first)) return row;
   throw std::runtime_error("no row " + name);
 }
 
-/// Rows that are slower or faster.
+/// The number of rows that are slower or faster.
 inline std::size_t changed(const Comparison& comparison) {
   return comparison.count(Verdict::slower) + comparison.count(Verdict::faster);
 }
 
-/// A machine whose passes differ as real passes do. Its processes also differ from one another, as much as medians of
-/// nine passes do. If it `stalls`, it now and then runs at half its speed for some processes in a row, as a virtual
-/// machine was seen to do.
+/// A machine whose passes vary as real passes do. Its processes vary as much as medians of nine passes. A machine that
+/// `stalls` sometimes runs at half its speed for several processes in a row. A real virtual machine did so.
 class Machine {
  public:
   explicit Machine(unsigned seed, bool stalls = false) : engine_(seed), stalls_(stalls) {}
 
-  /// A process of four networks. resnet18 takes `resnet18` times as long as usual.
+  /// A process that runs four networks. The network resnet18 takes `resnet18` times as long as usual.
   RunFile networks(double resnet18 = 1) {
     const double process = next_process();
     RunFile file{"run.json", {}, {}};
@@ -108,7 +107,7 @@ class Machine {
     return median_interval(row(no_key, 1).seconds).middle * (stalled_ ? 2.1 : 1);
   }
 
-  /// Nine passes.
+  /// A row of nine passes of about `seconds` each.
   RunRow row(const nlohmann::ordered_json& key, double seconds) {
     RunRow row;
     row.key = key;

@@ -1,4 +1,4 @@
-// Verdicts on variants that took turns.
+// Verdicts on variants that ran in turns.
 
 #include <algorithm>
 #include <cmath>
@@ -58,7 +58,7 @@ TEST_CASE("at most 5 of 100 comparisons of a program with itself in turns are sl
   CHECK(of_100([&] { return changed(versions(machine.turns(rounds))) > 0; }) <= 5);
 }
 
-TEST_CASE("a slowdown of 2 % in turns is found in 95 of 100, and equal rows are equal, at the rounds asked for") {
+TEST_CASE("with the rounds that compare asks for, 95 of 100 comparisons find a slowdown of 2 %, or equal rows") {
   const bool stalls = GENERATE(false, true);
   const double slow = GENERATE(1.0, 1.02);
   CAPTURE(stalls, slow);
@@ -81,9 +81,7 @@ TEST_CASE("a slowdown of 2 % in turns is found in 95 of 100, and equal rows are 
   CHECK(counts[50] <= 2 * many.processes_wanted(many.rows[0], 0.02));
 }
 
-TEST_CASE(
-    "fewer rounds than an interval needs decide only what differs over three times, and rounds of one variant do not "
-    "count") {
+TEST_CASE("with too few rounds only differences over threefold are decided, and rounds of one variant do not count") {
   Variant first{"old", {{"row", timed(net("a"), 1, 9)}}}, second{"new", {{"row", timed(net("a"), 2, 9)}}};
   CHECK(row_of(versions({first, second}), "row").verdict == Verdict::slower);
   second.rows["row"].rounds = {20, 21, 22, 23, 4, 5, 6, 7, 8};
@@ -103,7 +101,7 @@ TEST_CASE("a race compares its subject with each competitor and with the fastest
     torch.rows[name] = timed(net(name), theirs);
     keras.rows[name] = timed(net(name), 4);
   }
-  keras.rows["c"] = timed(net("c"), 1);  // which ours does not run
+  keras.rows["c"] = timed(net("c"), 1);  // a network that ours does not run
   torch.rows["d"] = failed(net("d"), "Unsupported: no");
   ours.rows["d"] = timed(net("d"), 1);
   const Comparison all = compare_paired({ours, torch, keras}, {"eigen"}, {});
@@ -130,7 +128,7 @@ TEST_CASE("a race compares its subject with each competitor and with the fastest
   CHECK_THROWS_AS(versions({ours, {"empty", {}}}), UsageError);
 }
 
-TEST_CASE("a gate of variants fails for rows that fail, are missing, or are surely slower than the limit") {
+TEST_CASE("a gate on variants fails if rows fail, are missing, or are slower by more than the limit with certainty") {
   const auto judged = [](double factor, double spread, double limit) {
     Variant old{"old", {}}, now{"new", {}};
     for (const char* name : {"row", "bad", "gone"}) old.rows[name] = now.rows[name] = timed(net(name), 1);
@@ -144,16 +142,16 @@ TEST_CASE("a gate of variants fails for rows that fail, are missing, or are sure
   };
   CHECK(judged(1.06, 0, 0.03) == std::pair(Verdict::slower, true));
   CHECK(judged(1.06, 0, 0.1) == std::pair(Verdict::slower, false));
-  // The limit is less than the smallest change that is looked for.
+  // The limit is less than the smallest change to find.
   CHECK(judged(1.008, 0, 0.005) == std::pair(Verdict::slower, true));
   CHECK(judged(1.008, 0, 0.03) == std::pair(Verdict::equal, false));
-  // The interval begins below the limit, and above 1.
+  // The interval begins between 1 and the limit.
   CHECK(judged(1.04, 0.005, 0.03) == std::pair(Verdict::slower, true));
-  // The interval is above 1, and the gate's interval is not above the limit.
+  // The interval is above 1, but the gate's interval is not above the limit.
   CHECK(judged(1.04, 0.01, 0.03) == std::pair(Verdict::slower, false));
 }
 
-TEST_CASE("a row says that another algorithm was picked, and that the plan takes over 1 % more memory") {
+TEST_CASE("a row says if the variants picked different algorithms, and if the plan takes over 1 % more memory") {
   Variant old{"old", {{"row", timed(layer("conv", "default"), 1)}}}, now = old;
   now.name = "new";
   const auto reason = [&](const char* algorithm, double mebibytes) {

@@ -1,5 +1,5 @@
-// The statistic of two runs that took no turns. It is compared with published critical values, and its intervals must
-// hold the true ratio often enough.
+// The statistics of two runs that took no turns. The ranks are compared with published critical values, and the
+// intervals must hold the true ratio often enough.
 
 #include "bench/compare/unpaired.h"
 
@@ -25,8 +25,8 @@ std::vector<double> run(std::mt19937_64& engine, std::size_t samples, double rat
 
 }  // namespace
 
-TEST_CASE("ranks are one more than the critical values of Mann and Whitney's table") {
-  // For a two-sided test at 5 %: the greatest significant U.
+TEST_CASE("the ranks of an interval are one more than the critical values of Mann and Whitney's table") {
+  // The greatest U that is significant in a two-sided test at 5 %.
   struct Entry {
     std::size_t n, m, u;
   };
@@ -43,7 +43,7 @@ TEST_CASE("ranks are one more than the critical values of Mann and Whitney's tab
 
 TEST_CASE("exact and normal ranks agree where the normal ranks take over") {
   const auto exact = static_cast<double>(unpaired_rank(25, 25)), normal = static_cast<double>(unpaired_rank(26, 26));
-  CHECK(exact == 212);  // which means U = 211
+  CHECK(exact == 212);  // one more than U = 211
   CHECK(normal > exact);
   CHECK(normal < 1.15 * exact);
 }
@@ -58,7 +58,7 @@ TEST_CASE("the ratio of two runs is the median of all pairs, and equal runs have
   CHECK(equal.high == 1);
 }
 
-TEST_CASE("for many samples the ratios are found without listing all pairs, and are the same") {
+TEST_CASE("for many samples the ratios are found without a list of all pairs, and are the same as with the list") {
   std::mt19937_64 engine(9);
   const std::vector<double> first = run(engine, 101, 1), second = run(engine, 103, 1.1);
   const Interval found = unpaired_ratio_interval(first, second);
@@ -87,7 +87,7 @@ TEST_CASE("an interval of two runs holds the true ratio as often as its level sa
   }
 }
 
-TEST_CASE("samples that resemble their predecessors count as fewer, and independent samples count in full") {
+TEST_CASE("samples that resemble their predecessors count as fewer samples, and independent samples count in full") {
   std::mt19937_64 engine(3);
   CHECK(autocorrelation_factor(run(engine, 1000, 1)) < 1.15);
   std::vector<double> slow(1000), alternating(1000);
@@ -98,7 +98,7 @@ TEST_CASE("samples that resemble their predecessors count as fewer, and independ
   CHECK(autocorrelation_factor(slow) > 8);
   CHECK(autocorrelation_factor(alternating) == 1);
   CHECK(autocorrelation_factor({1, 2, 3}) == 1);
-  CHECK(autocorrelation_factor(std::vector<double>(9, 1)) == 1);  // a clock too coarse to tell the samples apart
+  CHECK(autocorrelation_factor(std::vector<double>(9, 1)) == 1);  // all equal, as with a coarse clock
   std::vector<double> coarse(1000);
   for (double& each : coarse) each = std::round(draw_run(engine) * 10);
   CHECK(autocorrelation_factor(coarse) < 1.15);
@@ -112,7 +112,7 @@ TEST_CASE("if samples count as fewer by a factor, their interval is wider on bot
   CHECK(inflate({0.9, 1, 1.1}, 1).low == Approx(0.9));
 }
 
-TEST_CASE("the samples asked for give an interval of the width asked for") {
+TEST_CASE("the number of samples that is asked for gives an interval of the wanted width") {
   CHECK(normal_quantile(0.95) == Approx(1.959964));
   std::mt19937_64 engine(5);
   const double spread = robust_spread(run(engine, 20000, 1));
@@ -127,7 +127,7 @@ TEST_CASE("the samples asked for give an interval of the width asked for") {
   CHECK(half > 0.01);
 }
 
-TEST_CASE("one sample in ten that is disturbed hardly changes the spread, nor do three in ten of another state") {
+TEST_CASE("one disturbed sample in ten hardly changes the spread, and neither do three in ten from another state") {
   std::vector<double> seconds(101);
   for (std::size_t i = 0; i < seconds.size(); ++i) seconds[i] = 1 + 0.001 * static_cast<double>(i);
   const double before = robust_spread(seconds);

@@ -1,4 +1,4 @@
-// Loops over the definition of each operation, by the dimensions and strides that the descriptors have.
+// Computes each operation by its definition, with the dimensions and strides of the descriptors.
 
 #include "tests/cudnn/fakes/compute_graph.h"
 
@@ -22,7 +22,7 @@ using Object = FakeGraph::Object;
 using Numbers = std::vector<std::int64_t>;
 using Index = std::array<std::int64_t, 4>;
 
-/// A tensor of a graph: stored, or between two operations.
+/// A tensor of a graph: stored, or virtual between two operations.
 struct View {
   Numbers size, strides;
   std::int64_t type = cudnn::data_type::f32;
@@ -101,7 +101,7 @@ class Computing {
     return view;
   }
 
-  /// Calls `function` for every product of a convolution: the places in image, filter and result.
+  /// Calls `function` for every multiplication of a convolution, with the indices in image, filter and result.
   template <class Function>
   static void each_product(const Object& form, const View& x, const View& w, const View& y, const Function& function) {
     const auto number = [&](int attribute, std::size_t i) { return form.numbers.at(attribute)[i]; };
@@ -156,7 +156,7 @@ class Computing {
     });
   }
 
-  /// Calls `function` for every place of a window inside of the image, with its number in the window.
+  /// Calls `function` for every element of a window inside the image, with the element's number in the window.
   template <class Function>
   static void each_in_window(const Object& form, const View& x, const Index& at, const Function& function) {
     const auto number = [&](int attribute, std::size_t i) { return form.numbers.at(attribute)[2 * i]; };
@@ -169,7 +169,7 @@ class Computing {
       }
   }
 
-  /// What a mean divides by.
+  /// The divisor of an average pool.
   static double divisor(const Object& form, const View& x, const Index& at) {
     double inside = 0;
     each_in_window(form, x, at, [&](const Index&, double) { ++inside; });
@@ -261,7 +261,7 @@ class Computing {
   std::map<std::int64_t, std::vector<char>> between_;
 };
 
-/// The tensor of a descriptor of fake.h.
+/// The tensor of a descriptor that fake.h made.
 View view_of(const void* descriptor, const void* data) {
   std::istringstream text(described(descriptor));
   std::string type, size;
@@ -277,7 +277,7 @@ View view_of(const void* descriptor, const void* data) {
 
 bool adds(const void* beta) { return *static_cast<const float*>(beta) != 0; }
 
-/// to = from, or to += from, where `from` may have one number for a channel.
+/// to = from, or to += from if `add`. `from` may have only one number for each channel.
 void move(const View& from, const View& to, bool add) {
   to.each([&](const Index& i) { to.write(i, from.read(i) + (add ? to.read(i) : 0)); });
 }

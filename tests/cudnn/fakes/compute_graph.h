@@ -1,6 +1,6 @@
 #pragma once
-// Computes on the host what a graph of fake_graph.h says, and the calls of fake.h around it. It has only the operations
-// that our backends use.
+// Computes the graphs of fake_graph.h on the host, and the calls of fake.h around them. It has only the operations that
+// our backends use.
 
 #include "tests/cudnn/fakes/fake_graph.h"
 
@@ -8,7 +8,7 @@ namespace lamina::test {
 
 void compute_graph(const FakeGraph::Object& graph, const FakeGraph::Places&);
 
-/// Lets the calls around a graph compute as well: ReLU and its mask, sums, copies, the gradient of a bias.
+/// Makes the calls around a graph compute too: ReLU and its mask, sums, copies, the gradient of a bias.
 void compute_calls(cudnn::Api&);
 
 }  // namespace lamina::test

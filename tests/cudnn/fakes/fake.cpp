@@ -1,4 +1,4 @@
-// The functions of the table: one template, instantiated for each entry point.
+// The fake functions of the table: one template, instantiated for each function of cuDNN.
 
 #include "tests/cudnn/fakes/fake.h"
 
@@ -48,7 +48,7 @@ std::string join(const std::vector<std::string>& words, std::size_t first, std::
   return all;
 }
 
-/// The description of an object after it was set.
+/// The text of an object after a call has set it.
 std::string setting(const std::string& call, const std::vector<std::string>& words) {
   if (call == "SetTensor4dDescriptorEx")
     return type_text(std::stoi(words[1])) + " " + join(words, 2, 4, "x") + " / " + join(words, 6, 4, " ");
@@ -92,7 +92,7 @@ bool is_null([[maybe_unused]] T argument) {
     return false;
 }
 
-/// Whether 9.19 and 9.26 take these int arguments of SetRNNDescriptor_v8.
+/// Whether cuDNN 9.19 and 9.26 accept these int arguments of SetRNNDescriptor_v8.
 bool takes_network(const std::vector<int>& arguments) {
   const int algorithm = arguments[0], biases = arguments[2], type = arguments[5];
   const bool is_static = algorithm == rnn::persist_static || algorithm == rnn::persist_small_h;
@@ -145,7 +145,7 @@ std::string Fake::text(T value) const {
   return out.str();
 }
 
-/// A factor, or the first number of a block without a name.
+/// The value of a factor, or the first number of a block without a name.
 double Fake::number(const void* value) const {
   if (value_type_ == "f64") return *static_cast<const double*>(value);
   if (value_type_ == "f16" || value_type_ == "bf16")
@@ -193,7 +193,7 @@ Status Fake::answer(const std::string& call, P... p) {
   if (call == "GetRNNWeightParams") {
     const char* weights = nullptr;
     each_of<const void*>([&](const void* data) { weights = static_cast<const char*>(data); }, p...);
-    std::size_t first = 0;               // first place of the matrices, then of the biases
+    std::size_t first = 0;               // number of the first matrix, then of the first bias
     const auto place = [&](void** to) {  // ints: the layer, the matrix
       if (to != nullptr)
         *to = const_cast<char*>(weights) + (first + static_cast<std::size_t>(ints[1])) * rnn_place_step;
@@ -202,7 +202,7 @@ Status Fake::answer(const std::string& call, P... p) {
     each_of<void**>(place, p...);
   }
   value_type_ = double_factors ? "f64" : "f32";
-  if (call == "SetTensor")  // whose value is of the tensor's type
+  if (call == "SetTensor")  // the value has the tensor's type
     each_of<TensorObject*>(
         [&](TensorObject* its) { value_type_ = object(its).text.substr(0, object(its).text.find(' ')); }, p...);
   const std::vector<std::string> words = {text(p)...};
@@ -214,7 +214,8 @@ Status Fake::answer(const std::string& call, P... p) {
     std::size_t place = call == "GetRNNWeightSpaceSize" ? 0 : 1;
     const std::size_t sizes[] = {rnn_weight_bytes, rnn_work_bytes, rnn_reserve_bytes};
     each_of<std::size_t*>([&](std::size_t* to) { *to = sizes[place++]; }, p...);
-  } else if constexpr ((std::is_same_v<P, std::size_t*> || ...)) {  // for workspace: the algorithm comes before it
+  } else if constexpr ((std::is_same_v<P, std::size_t*> ||
+                        ...)) {  // a query for workspace: the last int is the algorithm
     const int algorithm = ints.back();
     const std::size_t bytes =
         workspace.contains(algorithm) ? workspace[algorithm] : 100 * static_cast<std::size_t>(algorithm + 1);

@@ -1,6 +1,6 @@
 #pragma once
-// A cuDNN that computes nothing: a table of functions that record their calls, know every object they made, refuse
-// types that the manual does not list (types.h), and give the answers that a test sets.
+// A fake cuDNN that computes nothing. Its functions record their calls and objects, refuse types that the manual does
+// not list (types.h), and return the answers that a test sets.
 
 #include <cstddef>
 #include <map>
@@ -17,7 +17,7 @@ std::vector<std::string> names_of(const std::vector<std::string>& calls);
 
 class Fake {
  public:
-  /// The functions of the table use the newest live instance: they have no other way to find it.
+  /// The functions of the table use the newest living instance.
   explicit Fake(std::size_t version = 91900);
   ~Fake();
   Fake(const Fake&) = delete;
@@ -25,8 +25,8 @@ class Fake {
 
   cudnn::Api api;
 
-  /// "SoftmaxForward(handle, 1, 1, 1, f32 2x4x1x1 / 4 1 1 1, x, 0, f32 2x4x1x1 / 4 1 1 1, y)": descriptors by their
-  /// settings, memory by its given name, factors by their numbers.
+  /// Recorded calls: "SoftmaxForward(handle, 1, 1, 1, f32 2x4x1x1 / 4 1 1 1, x, 0, f32 2x4x1x1 / 4 1 1 1, y)". A
+  /// descriptor is written as its settings, memory as its given name, a factor as its value.
   std::vector<std::string> calls;
   std::vector<std::string> names() const { return names_of(calls); }
   void forget() { calls.clear(); }
@@ -35,22 +35,22 @@ class Fake {
   bool double_factors = false;  ///< whether factors are double, as for f64 tensors
 
   // The answers that a test sets.
-  std::map<std::string, cudnn::Status> status;  ///< by name of the call; given every time
+  std::map<std::string, cudnn::Status> status;  ///< status of each call with this name
   int fail_call = -1;                           ///< the call of this number, from 0, fails once
   cudnn::Status fail_status = 0;
   std::string fail_call_of;  ///< every call of this name with `fail_algorithm` gives fail_status
   int fail_algorithm = -1;
-  std::map<Pass, std::vector<cudnn::AlgorithmResult>> answers;  ///< to queries; by default every algorithm, 0 first
-  std::map<int, std::size_t> workspace;                         ///< by algorithm; else 100 bytes times (number + 1)
-  std::map<int, cudnn::Status> workspace_status;                ///< by algorithm
+  std::map<Pass, std::vector<cudnn::AlgorithmResult>> answers;  ///< answers to queries; default: all algorithms, from 0
+  std::map<int, std::size_t> workspace;                         ///< bytes by algorithm; default: 100 * (algorithm + 1)
+  std::map<int, cudnn::Status> workspace_status;                ///< status of the workspace query, by algorithm
   std::string last_error;
   std::size_t rnn_weight_bytes = 4096, rnn_work_bytes = 512, rnn_reserve_bytes = 768;
-  std::size_t rnn_place_step = 256;  ///< bytes from one place of GetRNNWeightParams to the next: 8 matrices, 8 biases
+  std::size_t rnn_place_step = 256;  ///< bytes between the addresses from GetRNNWeightParams: 8 matrices, 8 biases
 
-  int made = 0, living = 0;  ///< objects
-  int count = 0;             ///< calls that could fail, since construction
+  int made = 0, living = 0;  ///< numbers of objects
+  int count = 0;             ///< number of calls that could fail, since construction
 
-  /// For the functions of the table.
+  /// Called by the functions of the table.
   template <class... P>
   cudnn::Status answer(const std::string& call, P... p);
 
@@ -63,10 +63,10 @@ class Fake {
   Fake* before_;
 };
 
-/// An object by its settings: "f32 2x4x1x1 / 4 1 1 1".
+/// The settings of an object: "f32 2x4x1x1 / 4 1 1 1".
 std::string described(const void* object);
 
-/// An acceptable answer of a query.
+/// An answer to a query, by default one that strict math accepts.
 cudnn::AlgorithmResult result(int algorithm, std::size_t bytes = 100, int math = cudnn::math_type::fma,
                               int determinism = cudnn::determinism::full, cudnn::Status status = cudnn::ok);
 

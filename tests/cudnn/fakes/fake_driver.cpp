@@ -1,6 +1,6 @@
-// A driver's library that accepts kernels and runs nothing. With it on the path of libraries, under the name
-// libcuda.so.1, cuDNN compiles and serialises plans on a machine without a GPU. Everything that is not here answers as
-// the toolkit's stub does.
+// A fake driver library that accepts kernels and runs nothing. If the loader finds it as libcuda.so.1, cuDNN compiles
+// and serialises plans on a machine without a GPU. All other functions return an error, as the toolkit's stub library
+// does.
 
 #include <dlfcn.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 enum { ok = 0, stub_library = 34 };
 
-/// Gives a handle that nothing else has.
+/// Gives a unique handle.
 int give(void** to) {
   static std::uintptr_t last = 0x1000;
   *to = reinterpret_cast<void*>(last += 16);
@@ -28,16 +28,16 @@ int set_zero(int* value) {
 }  // namespace
 
 EXPORT int cuDriverGetVersion(int* version) {
-  *version = 13000;  // as the properties in bench/devices have it
+  *version = 13000;  // the version in the files of bench/devices
   return ok;
 }
 EXPORT int cuGetErrorString(int, const char** text) {
   *text = "the fake driver runs nothing";
   return ok;
 }
-/// The body of all functions that cuDNN looks up but does not need.  CMakeLists.txt lists their names.
+/// The body of all functions that cuDNN looks up but does not need. CMakeLists.txt lists their names.
 EXPORT int unsupported() { return stub_library; }
-// The arguments behind the first ones are of no use here.
+// Parameters after the first ones are left out, because they are not needed here.
 EXPORT int cuLibraryLoadData(void** library) { return give(library); }
 EXPORT int cuLibraryUnload() { return ok; }
 EXPORT int cuLibraryGetKernel(void** kernel) { return give(kernel); }

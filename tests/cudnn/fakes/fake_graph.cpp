@@ -1,4 +1,4 @@
-// Configurations, engines and knob choices are filled as the library fills them: into descriptors that the caller made.
+// A fake of cuDNN's graph API. As in the library, the caller creates the descriptors that a query fills.
 
 #include "tests/cudnn/fakes/fake_graph.h"
 
@@ -15,7 +15,7 @@ using Object = FakeGraph::Object;
 
 FakeGraph state;
 
-/// What an attribute takes. Count 0: one or more.
+/// The type and number of values of an attribute. A count of 0 means one or more.
 struct Rule {
   int kind, attribute, type, count;
   bool needed = true;
@@ -130,18 +130,18 @@ bool has(const Object& object, int attribute) {
          0;
 }
 
-/// The graphs of all plans that were made. A plan's text has the number of its graph.
+/// The graphs of all made plans. A plan's text has the index of its graph.
 std::vector<Object>& graphs() {
   static std::vector<Object> all;
   return all;
 }
 
-/// Whether the device is told: by its properties, or by a handle that the graph has as well.
+/// Whether the device is known, either by its properties or by the graph's handle.
 bool has_device(const Object& object, int properties, const Object& graph) {
   return has(object, properties) != has(graph, graph_handle);
 }
 
-/// "plan of fake 9.19.0: engine 30 2=5 graph 0.": what a plan of the configuration is as a text.
+/// The serialised plan of a configuration: "plan of fake 9.19.0: engine 30 2=5 graph 0.".
 std::string plan_text(const Object& config) {
   std::string text = "plan of fake 9.19.0: engine";
   for (const Object& used : config.others.at(config_engine))
@@ -239,7 +239,7 @@ int set(void* pointer, int attribute, int type, std::int64_t count, const void* 
   return 0;
 }
 
-/// The contents of this attribute of a descriptor; for attributes that hold descriptors, the contents of each.
+/// The values of an attribute of a descriptor. If the values are descriptors, their contents.
 std::vector<Object> held(const Object& object, int attribute) {
   const auto numbered = [](int kind, std::map<int, std::vector<std::int64_t>> numbers) {
     return Object{kind, true, std::move(numbers)};
@@ -291,7 +291,7 @@ int get(void* pointer, int attribute, int type, std::int64_t room, std::int64_t*
   return 0;
 }
 
-/// The tensors that a graph stores, by id.
+/// Collects the stored tensors of a graph, by id.
 void find_stored(const Object& object, std::map<std::int64_t, Object>& found) {
   if (object.kind == tensor && !has(object, tensor_is_virtual)) found[object.numbers.at(tensor_id).front()] = object;
   for (const auto& [attribute, others] : object.others)

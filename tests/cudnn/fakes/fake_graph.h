@@ -1,8 +1,8 @@
 #pragma once
-// A fake of cuDNN's graph API: counts its calls, keeps their arguments, proposes two engines of each mode, makes, loads
-// and executes plans, fails on request. It is as strict as the library. An attribute has one kind, type and count. It
-// is set before finalize, and read after it. All needed attributes are set. A variant pack has the tensors of its
-// graph, no more and no fewer, aligned as declared. A plan that runs destroys what was in its workspace.
+// A fake of cuDNN's graph API. It counts calls, keeps their arguments, proposes two engines in each mode, makes, loads
+// and executes plans, and fails on request. It is as strict as the library: an attribute has one kind, type and count,
+// is set before finalize and read after it. All needed attributes must be set. A variant pack must have exactly the
+// tensors of its graph, aligned as declared. A plan overwrites its workspace.
 
 #include <cstdint>
 #include <functional>
@@ -20,7 +20,7 @@ struct FakeGraph {
     bool finalized = false;
     std::map<int, std::vector<std::int64_t>> numbers{};  ///< integers and enumerations, by attribute
     std::map<int, double> scalars{};
-    std::map<int, std::vector<Object>> others{};  ///< descriptors, as they were when they were set
+    std::map<int, std::vector<Object>> others{};  ///< copies of descriptors, made when they were set
     std::map<int, std::vector<void*>> pointers{};
     std::string text{};
   };
@@ -36,22 +36,22 @@ struct FakeGraph {
   std::string last_error = "what the fake has to say";
   int created = 0, destroyed = 0;
   int plans_made = 0, plans_loaded = 0, executions = 0;
-  bool in_pass = false;  ///< whether calls other than execute are strays
+  bool in_pass = false;  ///< whether a pass runs: then each call but execute is a stray
   int strays = 0;
-  /// Computes what a graph says, at the addresses of its tensors. Unset: nothing is computed.
+  /// Computes a graph at the addresses of its tensors. If it is empty, nothing is computed.
   std::function<void(const Object& graph, const Places&)> compute{};
-  std::vector<std::int64_t> modes{};         ///< modes of heuristics, as they were finalized
+  std::vector<std::int64_t> modes{};         ///< modes of heuristics, in the order of their finalize calls
   std::map<int, Object> last_of_kind{};      ///< object of each kind that was finalized last
   std::map<std::int64_t, Object> tensors{};  ///< finalized tensors, by id
 };
 
-/// The one state of all tables of fake_graph_api().
+/// The state of the fake. All tables of fake_graph_api() share it.
 FakeGraph& fake_graph();
 
-/// Gives a table functions that work on fake_graph(), which it resets.
+/// Resets fake_graph() and sets the graph API's functions in a table.
 void serve_graphs(cudnn::Api&);
 
-/// A table of these functions alone.
+/// A table with only the graph API's functions.
 cudnn::Api fake_graph_api();
 
 }  // namespace lamina::test

@@ -1,4 +1,4 @@
-// The graph API of a file that claims to be a cuDNN: fake_graph.h by the exported names.
+// The graph API of the fake library: exports the functions of fake_graph.h under cuDNN's names.
 
 #include "tests/cudnn/fakes/fake_graph.h"
 

@@ -1,8 +1,8 @@
-// A file that claims to be a cuDNN, for tests of the loader: built once per FAKE_VERSION. It has what the loader needs,
-// the numbers of its version, and convolutions that compute nothing. Variants: FAKE_LACKS_SET_STREAM has no
-// cudnnSetStream; FAKE_GRAPH leaves the graph API to fake_graph_library.cpp; FAKE_OPENS names a file that it opens with
-// the call FAKE_OPENS_WITH (`descriptor`, `query`, `forward`, `backward_params` or `backward_data`), and closes when
-// it is closed.
+// A fake cuDNN library for tests of the loader, built once per FAKE_VERSION. It has the functions that the loader
+// needs, its version's numbers, and convolutions that compute nothing. Variants: with FAKE_LACKS_SET_STREAM it lacks
+// cudnnSetStream. With FAKE_GRAPH, fake_graph_library.cpp has the graph API. With FAKE_OPENS, the call FAKE_OPENS_WITH
+// (`descriptor`, `query`, `forward`, `backward_params` or `backward_data`) opens this other file, which closes with
+// this library.
 
 #include <dlfcn.h>
 
@@ -58,7 +58,7 @@ EXPORT int cudnnSetTensor4dDescriptorEx(void*, int, int, int, int, int, int, int
 EXPORT int cudnnCreateFilterDescriptor(void** to) { return make(to); }
 EXPORT int cudnnDestroyFilterDescriptor(void* object) { return destroy(object); }
 EXPORT int cudnnSetFilter4dDescriptor(void*, int, int format, int, int, int, int) {
-  return format == 0 ? 0 : is_old ? 9 : 3000;  // NCHW only
+  return format == 0 ? 0 : is_old ? 9 : 3000;  // takes NCHW only
 }
 EXPORT int cudnnCreateConvolutionDescriptor(void** to) {
   OPEN_WITH(descriptor);
@@ -90,7 +90,7 @@ int answer(int count, int* answered, Result* results) {
 namespace {
 int ran = 0;
 }
-/// The last run: 100, 200 or 300 for forward, params and data, and the algorithm.
+/// The last run: the algorithm plus 100 for forward, 200 for backward_params, 300 for backward_data.
 EXPORT int fake_ran() { return ran; }
 
 // The functions of each pass: answers to queries, workspace, and a run.

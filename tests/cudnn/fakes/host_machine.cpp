@@ -1,4 +1,4 @@
-// The host as the backend's machine.
+// The backend's machine, implemented on the host.
 
 #include "tests/cudnn/fakes/host_machine.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 MachineLog* counting = nullptr;
 
-/// The host's products; each call of a pass is recorded by its name.
+/// A table of BLAS functions that compute on the host and record their names.
 BlasTable counted_blas() {
   BlasTable table = host_blas();
 #define LAMINA_TEST_COUNTED(entry)                                                       \

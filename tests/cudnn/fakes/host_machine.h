@@ -1,6 +1,6 @@
 #pragma once
-// The host as the backend's machine, for tests: memory that is counted, times that a test sets, a fold and an
-// update that are only recorded.
+// The backend's machine on the host, for tests. It counts allocations, returns the times that a test sets, and only
+// records folds and updates.
 
 #include <memory>
 #include <string>
@@ -14,12 +14,12 @@
 
 namespace lamina::test {
 
-/// The host's memory, with every call counted and a clock that a test sets.
+/// The host as a device that counts calls. A test sets the times of its clock.
 class CountingDevice final : public Device {
  public:
   int allocations = 0, waits = 0, copies = 0;
   bool lost = false;            ///< synchronize() throws
-  std::vector<double> seconds;  ///< results of the next timings, from the front; then 1
+  std::vector<double> seconds;  ///< times of the next measurements, in order; then always 1 s
 
   std::string describe() override { return host_.describe(); }
   void* allocate(std::size_t bytes) override { return check(), ++allocations, host_.allocate(bytes); }
@@ -37,7 +37,7 @@ class CountingDevice final : public Device {
     if (lost) throw DeviceError("the device is lost");
   }
   std::unique_ptr<Timer> timer() override { return std::make_unique<ToldTimer>(*this); }
-  /// Runs the work, in which memory, copies to and from the host and waits fail, as on a GPU. The result is null.
+  /// Runs the work and returns null. As on a GPU, the work may not allocate, wait, or copy to or from the host.
   std::unique_ptr<CapturedGraph> capture(const std::function<void()>& work) override {
     captures_ = true;
     work();
@@ -66,7 +66,7 @@ class CountingDevice final : public Device {
   bool captures_ = false;
 };
 
-/// The settings and records of a HostMachine; outlives it.
+/// The settings and records of a HostMachine. It must outlive the machine.
 struct MachineLog {
   CountingDevice device;
   std::string unavailable;
@@ -77,14 +77,14 @@ struct MachineLog {
   };
   std::vector<Folded> folds;
   std::vector<Update> updates;
-  int cuda_major = 0;                ///< the version requested of cuBLAS
-  double peak_flops_per_second = 0;  ///< of the machine's units in f32; in f64 half of it
-  int blas_status = 0;               ///< the status of cuBLAS's calls of a pass, if not 0; such calls do no work
+  int cuda_major = 0;                ///< requested major version of cuBLAS
+  double peak_flops_per_second = 0;  ///< peak in f32; the peak in f64 is half of it
+  int blas_status = 0;               ///< status of cuBLAS's calls in a pass; if not 0, they do no work
 };
 
 std::unique_ptr<cudnn::Machine> make_host_machine(MachineLog&);
 
-/// A backend on a fake and the host: cudnn or, with engines, cudnn-graph.
+/// A backend on a fake cuDNN and the host. It is cudnn or, with engines, cudnn-graph.
 struct FakeBackend {
   explicit FakeBackend(std::size_t version = 91900, const char* name = "cudnn",
                        std::unique_ptr<cudnn::graph::UnitEngines> engines = nullptr)

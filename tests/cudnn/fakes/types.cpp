@@ -1,5 +1,5 @@
-// Types by NVIDIA's cuDNN backend API reference, version 9: the tables of supported configurations in the pages
-// "cudnn_cnn Library" (convolutions) and "cudnn_ops Library" (all others), and the errors listed for each call.
+// Supported types, from NVIDIA's cuDNN backend API reference, version 9. The pages "cudnn_cnn Library" (convolutions)
+// and "cudnn_ops Library" (other ops) have tables of supported configurations and list each call's errors.
 
 #include "tests/cudnn/fakes/types.h"
 
@@ -22,7 +22,7 @@ std::vector<std::string> types_of(const std::vector<std::string>& words) {
   return types;
 }
 
-/// The compute type of the descriptor of this kind: `number` counts the numbers of its text before that type.
+/// The compute type in the text of the descriptor of this kind: the word after `number` numbers.
 std::string compute_type(const std::vector<std::string>& words, const std::string& kind, std::size_t number) {
   for (const std::string& word : words) {
     if (!word.starts_with(kind)) continue;
@@ -55,21 +55,22 @@ std::string type_text(int type) {
 std::string unlisted_types(const std::string& call, const std::vector<std::string>& words, std::size_t version) {
   if (call == "SetTensor4dDescriptorEx" || call == "SetFilter4dDescriptor") {
     const std::string type = type_text(std::stoi(words[1]));
-    // BFLOAT16 came with 8.1 (release notes).
+    // BFLOAT16 exists since cuDNN 8.1 (release notes).
     return type == "no type" || (type == "bf16" && version < 8100) ? "no such type" : "";
   }
   std::vector<std::string> types = types_of(words);
   if (types.empty()) return {};
   const std::string values = types.front();
   if (call.starts_with("BatchNormalization")) {
-    // PSEUDO_HALF_CONFIG and PSEUDO_BFLOAT16_CONFIG have float parameters; those are the last descriptor.
+    // PSEUDO_HALF_CONFIG and PSEUDO_BFLOAT16_CONFIG have float parameters, whose descriptor is the last one.
     if (types.back() != parameters_of(values)) return "parameters of " + types.back() + " with values of " + values;
     types.pop_back();
   }
-  // TransformTensor, AddTensor and ConvolutionBackwardBias: BAD_PARAM if the types differ, as in the other calls.
+  // If the types differ, the status is BAD_PARAM, also for TransformTensor, AddTensor and ConvolutionBackwardBias.
   if (!all_are(types, values)) return "descriptors of several types";
   if (call.find("Convolution") != std::string::npos && call != "ConvolutionBackwardBias") {
-    // TRUE_HALF_CONFIG is f16 throughout; FLOAT, DOUBLE, PSEUDO_HALF and PSEUDO_BFLOAT16_CONFIG.
+    // TRUE_HALF_CONFIG computes in f16. FLOAT, DOUBLE, PSEUDO_HALF and PSEUDO_BFLOAT16_CONFIG compute in the type of
+    // parameters.
     const std::string compute = compute_type(words, "Convolution2dDescriptor ", 7);
     if (compute != parameters_of(values) && !(values == "f16" && compute == "f16"))
       return "compute type " + compute + " with values of " + values;

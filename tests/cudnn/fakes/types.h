@@ -1,5 +1,5 @@
 #pragma once
-// The types that the library takes, call by call.
+// The types that each call of cuDNN supports.
 
 #include <cstddef>
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace lamina::test {
 
-/// The name of a type's number: "f16".
+/// The name of a type, such as "f16".
 std::string type_text(int type);
 
-/// Why the manual does not list the types of a call's descriptors; empty if it does. `words` has descriptors by their
-/// settings, like Fake.
+/// Why the manual does not list the types of a call's arguments, or empty if it lists them. `words` are the arguments
+/// as Fake writes them: descriptors as their settings.
 std::string unlisted_types(const std::string& call, const std::vector<std::string>& words, std::size_t version);
 
 }  // namespace lamina::test

@@ -1,5 +1,5 @@
-// A program that uses lamina: lists devices, builds a narrow ResNet-18, runs both passes, reads a gradient, and catches
-// an error.
+// A program that uses lamina. It lists devices, builds a narrow ResNet-18, runs both passes, reads a gradient, and
+// catches an error.
 #include <lamina/lamina.h>
 
 #include <cmath>

@@ -93,7 +93,7 @@ Bounds chain_bounds(const Case& c, const Feed& feed, const Algorithms& algorithm
   if (stages.size() == 1) return bounds_of(c, feed, algorithms);
   Case head = c;
   head.tail.clear();
-  // ReLU and Add pass gradients on unchanged, so the head gets the exact dy of the rest of the chain.
+  // ReLU and Add pass gradients on exactly, so the head gets the exact dy of the rest of the chain.
   const std::vector<Values> values = forward_values(stages, feed);
   Values dy = feed.dy;
   std::vector<Bound> further;
@@ -121,10 +121,10 @@ Bounds chain_bounds(const Case& c, const Feed& feed, const Algorithms& algorithm
       bounds.y.count = static_cast<double>(stages[s].c.x[0].plane()) + 8;
     }
     if (is_activation(stages[s].c.op) && !std::holds_alternative<Relu>(stages[s].c.op)) {
-      // No slope exceeds 1.5, and the function's own error is at most 8 u of y.
+      // No slope of a function exceeds 1.5, and its own error is at most 8 u of y.
       bounds.y.terms = plus(bounds.y.terms, absolute(values[s]));
       bounds.y.count *= 1.5;
-      // A slope from y has an error of at most 16 u.
+      // A slope that is computed from y has an error of at most 16 u.
       if (c.mode == Mode::training) std::ranges::fill(bounds.dx, Bound{absolute(feed.dy), 16});
     }
     if (!std::holds_alternative<BatchNorm>(stages[s].c.op)) continue;

@@ -1,5 +1,5 @@
 #pragma once
-// A chain of ops split into stages: each op is a separate case.
+// Splits a chain of ops into stages, in which each op is a separate case.
 
 #include <cstddef>
 #include <vector>
@@ -11,7 +11,7 @@ namespace lamina::test {
 /// One op of a chain, as a separate case, and the positions of its numbers in the feed of the chain.
 struct Stage {
   Case c;
-  std::size_t value_operand;  ///< of a tail op: the input that is the value so far
+  std::size_t value_operand;  ///< for a tail op, the index of the input that is the value so far
   std::size_t first_extra, first_w, first_state;
   std::size_t params, states;
 };

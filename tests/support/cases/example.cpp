@@ -1,4 +1,4 @@
-// Cases on the backend under test: examples worked out by hand, and single runs.
+// Runs cases on the backend under test: examples by hand, and single runs.
 
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"

@@ -9,7 +9,7 @@
 namespace lamina::test {
 namespace {
 
-/// The numbers in another type, converted by a unit that moves them. If `pitched`, a gap follows each of `images`
+/// The numbers converted to another type, by a unit that only copies. If `pitched`, a gap follows each of `images`
 /// images.
 Values cast(Backend& with, const Values& numbers, DType from, DType to, int images, bool pitched) {
   const auto count = static_cast<int>(numbers.size()) / images;
@@ -28,7 +28,7 @@ bool same(double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b &&
 
 void check_conversions(Backend& with, DType dtype, int images, bool pitched) {
   INFO(to_string(dtype) << ", " << images << (pitched ? " images with gaps" : " images"));
-  Values halves(65538), floats(300006);  // 100,002 in an image, which are no whole packs
+  Values halves(65538), floats(300006);  // with 100,002 in an image, which is no whole number of packs
   for (std::size_t i = 0; i < halves.size(); ++i) halves[i] = widen(dtype, static_cast<std::uint16_t>(i));
   for (std::size_t i = 0; i < floats.size(); ++i) {
     auto bits = static_cast<std::uint32_t>(i * 2654435761U);

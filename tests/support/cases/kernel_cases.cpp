@@ -1,4 +1,4 @@
-// The cases that reach every kernel that an op launches.
+// Cases that together reach every kernel of every op.
 
 #include "tests/support/cases/suite.h"
 
@@ -62,7 +62,7 @@ std::vector<Case> kernel_cases() {
       {"slice with a step", Slice{.axis = Axis::column, .first = 1, .count = 2, .step = 2}, {x}},
       {"slice in packs", Slice{.first = 2, .count = 2}, {{2, 4, 4, 6}}},
   };
-  // In packs if images follow one another, singly, and in packs by plane.
+  // Shapes with packs over adjacent images, without packs, and with packs by plane.
   for (const Shape& shape : {x, Shape{1, 3, 7, 9}, Shape{2, 4, 4, 6}}) {
     for (const Op& op :
          std::vector<Op>{Relu{}, Dropout{}, GlobalAveragePool{}, BatchNorm{}, GroupNorm{1},

@@ -1,5 +1,5 @@
 #pragma once
-// Plans for tests: their numbers on the host, whole nets composed by hand, comparisons of two plans.
+// Plans for tests: their numbers on the host, results of nets op by op, comparisons of two plans.
 
 #include <string>
 #include <vector>
@@ -10,14 +10,14 @@
 
 namespace lamina::test {
 
-/// A net that embeds 6 "ids" of each of 4 samples and takes their mean, with 5 classes and the loss against "labels".
+/// A net with 4 samples of 6 "ids": an embedding, its mean, 5 classes, and the loss with "labels".
 Graph classifier(int vocabulary);
 
 /// The elements of a plan's tensor.
 Values read(const Plan&, const Tensor&);
 void write(const Plan&, const Tensor&, const Values&);
 
-/// Gives a plan the parameters of another.
+/// Copies the parameters of one plan to another.
 void copy_parameters(const Plan& from, const Plan& to);
 
 /// The elements of a state. A step counter (u64) is returned as one number.
@@ -37,17 +37,17 @@ struct Outcome {
 
 /// Runs forward and, in training, backward once.
 void run_passes(Plan&);
-Outcome run(Plan&);  ///< and reads the results
+Outcome run(Plan&);  ///< runs the passes and reads the results
 
-/// Checks outputs, gradients and state. The tolerance is `relative` times the largest number of the tensor; 0: all bits
-/// must be equal. A gradient gets at least a thousandth of the tolerance of the largest gradient, because the gradient
-/// of a bias before a batch norm is only rounding.
+/// Checks outputs, gradients and state. The tolerance is `relative` times the tensor's largest number; with 0 all bits
+/// must be equal. A gradient's tolerance is at least 1/1000 of the largest gradient's, because the gradient of a bias
+/// before a batch norm is only rounding.
 void check_same(const Outcome& got, const Outcome& want, double relative);
 
-/// Fails the running test with the report's text, unless it passed.
+/// Fails the running test with the report's text, unless the report has passed.
 void check_passed(const GradientReport&);
 
-/// The output of the plan's net from the plan's numbers: computed node by node in f64 by the oracle, without a plan.
+/// The output of the plan's net for the plan's numbers, which the oracle computes node by node in f64, without a plan.
 Values compose(Plan&);
 
 }  // namespace lamina::test

@@ -54,7 +54,8 @@ Op random_pointwise(Dice& dice) {
   }
 }
 
-/// At least half of the cases have equal shapes. There are no quotients: divisors near 0 would spoil differences.
+/// A random function of two values. At least half of the cases have equal shapes. There are no quotients, because
+/// finite differences fail for divisors near 0.
 Case random_binary(Dice& dice, const Shape& x) {
   using F = BinaryFunction;
   constexpr F functions[] = {F::add, F::subtract, F::multiply, F::multiply, F::maximum, F::minimum};
@@ -168,7 +169,7 @@ Case random_case(std::uint64_t seed) {
     try {
       infer(c.op, c.x);
       return c;
-    } catch (const ShapeError&) {  // the op does not fit its shape: try again
+    } catch (const ShapeError&) {  // the op does not accept its shape: try again
     }
   }
 }

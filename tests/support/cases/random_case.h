@@ -7,7 +7,7 @@
 
 namespace lamina::test {
 
-/// An op of one input, which may not fit this shape, and a slice of a value of this shape.
+/// A random op of one input, which may not accept this shape, and a random slice of a value of this shape.
 Op random_op(Dice&, const Shape&);
 Slice random_slice(Dice&, Shape);
 

@@ -40,7 +40,7 @@ class Builder {
   }
 
   Graph finish() && {
-    // Values without a reader are reduced to three numbers per image and added up.
+    // Values without a reader are reduced to three numbers per image and summed.
     std::vector<Value> loose;
     for (const Entry& entry : values_)
       if (entry.reads == 0) loose.push_back(entry.value);
@@ -74,14 +74,14 @@ class Builder {
     return read(static_cast<std::size_t>(dice_.chance(0.6) ? last : dice_(0, last)));
   }
 
-  /// Any op of one input that keeps maps small.
+  /// Adds any op of one input that keeps maps small.
   void any() {
     const Value x = read();
     for (;;) {
       const Op op = random_op(dice_, x.shape());
       try {
         if (infer(op, {x.shape()}).y.image() <= 300) return keep(apply(op, {x}, name(op_name(op))));
-      } catch (const ShapeError&) {  // the op does not fit: try again
+      } catch (const ShapeError&) {  // the op does not accept the shape: try again
       }
     }
   }
@@ -131,7 +131,7 @@ class Builder {
     keep(dice_.chance(0.3) ? concat({x, y, y}, name("concat"), {op.axis}) : y);
   }
 
-  /// Products with numbers between -1 and 1, so that chains of them do not grow: gates of planes, pixels or elements,
+  /// Multiplies by numbers between -1 and 1, so that chains of products do not grow: gates per plane, pixel or element,
   /// and squares.
   void product() {
     const Value x = read();
@@ -155,7 +155,7 @@ class Builder {
     keep(dice_.chance(0.5) ? multiply(limited, other, name("multiply")) : multiply(other, limited, name("multiply")));
   }
 
-  /// Ids as vectors, a sequence or a map.
+  /// Embeds ids as vectors, a sequence or a map.
   void words(int n) {
     const int width = dice_.chance(0.5) ? 1 : dice_(2, 4);
     const Value ids = graph_.input({n, 1, dice_(2, 5), width}, "ids");
@@ -164,8 +164,8 @@ class Builder {
       keep(lstm(ids, name("lstm"), {.hidden = dice_(1, 4), .reverse = dice_.chance(0.5), .vocabulary = 7}));
   }
 
-  /// An LSTM or a GRU over a value of one column. A value of several columns is replaced by the mean of each channel,
-  /// as one step.
+  /// Adds an LSTM or a GRU over a value of one column. A value of several columns is first reduced to the mean of each
+  /// channel, as one step.
   void sequence() {
     Value x = read();
     if (x.shape().w != 1) x = global_average_pool(x, name("global_average_pool"));

@@ -13,7 +13,7 @@
 
 namespace lamina::test {
 namespace {
-/// Labels or ids. Some labels are -1, which is ignored.
+/// Random labels or ids. Some labels are -1, which means ignored.
 Values draw_whole_numbers(const Op& op, const Shape& shape, std::int64_t count, std::uint64_t key) {
   Dice dice(key);
   Values values(static_cast<std::size_t>(shape.count()));
@@ -58,7 +58,7 @@ void draw_stage(Feed& feed, const Stage& stage, bool first, std::uint64_t key, F
 }
 
 /// Whether every ReLU inside the chain gets numbers that are further from 0 than any rounding. A library may round to
-/// halves before it.
+/// half precision before the ReLU.
 bool clear_of_kinks(const std::vector<Stage>& stages, const Feed& feed, DType dtype) {
   const auto is_relu = [](const Stage& stage) { return std::holds_alternative<Relu>(stage.c.op); };
   if (std::none_of(stages.begin() + 1, stages.end(), is_relu)) return true;
@@ -76,7 +76,7 @@ bool any_winograd(const Algorithms& algorithms) {
   return std::ranges::any_of(algorithms, [](const std::string& name) { return winograd_named(name).has_value(); });
 }
 
-/// The bounds of one case and feed for all algorithms.
+/// The bounds of one case and feed, by algorithms.
 class CaseBounds {
  public:
   CaseBounds(const Case& c, const Feed& feed) : case_(c), feed_(feed) {}
@@ -94,7 +94,8 @@ class CaseBounds {
   std::map<Algorithms, Bounds> known_;
 };
 
-/// A gradient that is computed from a rounded y may have this rounding twice in a term, as in y (1 - y) dy.
+/// Adds to the bound of dx: a gradient that is computed from a rounded y may have this rounding twice in a term, as in
+/// y (1 - y) dy.
 Bound with_rounded_y(const Spec& spec, Bound dx) {
   const bool sum = std::holds_alternative<Add>(spec.op) && !spec.tail.empty();
   const auto* const its = std::get_if<Pointwise>(sum ? &spec.tail.back() : &spec.op);
@@ -106,14 +107,14 @@ Bound with_rounded_y(const Spec& spec, Bound dx) {
   return dx;
 }
 
-/// The algorithm bf16_gemm rounds each weight to bf16.
+/// Adds to a bound: the algorithm bf16_gemm rounds each weight to bf16.
 Bound with_rounded_weights(const std::string& algorithm, Bound bound) {
   if (algorithm == "bf16_gemm") bound.count += 1.01 * unit_roundoff(DType::bf16) / epsilon(DType::bf16);
   return bound;
 }
 
-/// A library also rounds y before a bias, an Add and a ReLU. It computes dx from a rounded y. It rounds the gradient of
-/// a parameter to a half. The feed has weights in halves.
+/// Adds a library's roundings to half precision to a bound. A library also rounds y before a bias, an Add and a ReLU,
+/// computes dx from a rounded y, and rounds parameter gradients. The feed's weights are already rounded.
 Bound with_library_rounding(const Spec& spec, Bound bound, double roundings) {
   if (decided_by_library() && (is_half(spec.y.dtype) || is_half(spec.x[0].dtype)))
     bound.count += 1.02 * roundings * unit_roundoff(half_type(spec)) / epsilon(DType::f32);
@@ -150,7 +151,7 @@ std::string to_string(const Choice& choice) {
   return choice.algorithm[0] + "/" + choice.algorithm[1] + "/" + choice.algorithm[2];
 }
 
-/// Only running a call shows whether a library supports it. A refusal is no failure, and is reported.
+/// Runs `run`, in which a library may refuse a call. Such a refusal is reported, but is no failure.
 void unless_refused_while_running(const std::function<void()>& run) {
   try {
     run();
@@ -176,14 +177,14 @@ void check_sharing(const Case& c, const Feed& feed, const Result& want, CaseBoun
   }
   if (c.mode == Mode::inference) return;
   for (std::size_t unwanted = 0; unwanted < spec.x.size(); ++unwanted) {
-    INFO("nobody wants dx " << unwanted);
+    INFO("unwanted dx " << unwanted);
     std::vector<bool> wants(spec.x.size(), true);
     wants[unwanted] = false;
     compare(*make_spec(backend(), c, {.dtype = dtype, .wants = wants}), {}, feed, want, bounds);
   }
 }
 
-/// Compares with the oracle on the same numbers, which are exact in all these types.
+/// Compares runs in each type with the oracle. The numbers are exact in all these types.
 void check_in(const Case& c, const Feed& feed, const std::vector<DType>& types) {
   const Result want = reference(c, feed);
   CaseBounds bounds(c, feed);
@@ -232,7 +233,7 @@ Algorithms algorithms_of(Backend& backend, const Spec& spec, const Choice& choic
 }
 
 double epsilon(DType dtype) {
-  // In f64 the oracle has as large an error as the tested backend.
+  // In f64 the oracle's error is as large as the tested backend's, so the epsilon is doubled.
   return dtype == DType::f64 ? 2 * std::numeric_limits<double>::epsilon()
                              : static_cast<double>(std::numeric_limits<float>::epsilon());
 }
@@ -245,7 +246,7 @@ Feed make_feed(const Case& c, std::uint64_t key, Fill fill, DType dtype) {
     for (std::size_t i = 0; i < stages.size(); ++i) draw_stage(feed, stages[i], i == 0, k += 101, fill);
     for (std::size_t i = 0; i < feed.x.size(); ++i)
       feed.x[i] = rounded(feed.x[i], i < c.x.size() ? input_dtype(c.op, c.x, i, dtype) : dtype);
-    // A library rounds weights, and so does bf16_gemm. Before a ReLU this would move numbers across its kink.
+    // A library and bf16_gemm round weights. Before a ReLU this could move numbers across its kink.
     if (is_half(dtype) && (decided_by_library() || stages.size() > 1))
       for (Values& w : feed.w) w = rounded(w, dtype);
     if (!clear_of_kinks(stages, feed, dtype)) continue;
@@ -292,7 +293,7 @@ void check_close(const std::string& what, const Values& got, const Values& want,
     if (is_half(dtype)) allowed += unit_roundoff(dtype) * (std::abs(want[i] + before) + allowed);
     if (dtype == DType::f16) allowed += 0x1p-25;
     if (std::abs(got[i] - (want[i] + before)) <= allowed) continue;
-    if (std::isinf(got[i]) && got[i] == want[i]) continue;  // their difference would be NaN
+    if (std::isinf(got[i]) && got[i] == want[i]) continue;  // inf - inf would be NaN
     std::ostringstream text;
     text.precision(17);
     text << what << '[' << i << "] of " << got.size() << " is " << got[i] << ", not " << want[i] + before << " +- "
@@ -308,7 +309,7 @@ bool check_against_oracle(const Case& c, std::uint64_t key) {
   if (!make_spec(backend(), c, {}) && !make_spec(backend(), c, {.dtype = DType::f32})) return false;
   check_in(c, make_feed(c, key), element_types());
   std::vector<DType> halves{DType::f16, DType::bf16};
-  // The emulator is slow, so there a case takes only one of the two types.
+  // The emulator is slow, so on it a case runs in only one of the two types.
   if (backend().name() == "cuda-host") halves = {halves[to_string(c).size() % 2]};
   for (const DType half : halves) check_in(c, make_feed(c, key, Fill::normal, half), {half});
   return true;
@@ -329,7 +330,7 @@ void check_integers(const Case& c, std::uint64_t key) {
       for (const Choice& choice : choices(spec)) {
         const Algorithms taken = algorithms_of(backend(), spec, choice);
         if (any_winograd(taken) || std::ranges::any_of(taken, is_unbounded))
-          continue;  // its transforms divide, so they are not exact
+          continue;  // its transforms divide, so it is not exact
         INFO(to_string(conditions) << " by " << to_string(choice));
         unless_refused_while_running([&] {
           const Result got = run_unit(backend(), spec, choice, feed);

@@ -13,13 +13,13 @@ namespace {
 
 using Tensors = std::vector<std::unique_ptr<GuardedTensor>>;
 
-/// Whether two numbers are equal; a NaN equals a NaN.
+/// Whether all numbers are equal. A NaN equals a NaN.
 bool same(const Values& a, const Values& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](double p, double q) { return p == q || (std::isnan(p) && std::isnan(q)); });
 }
 
-/// The memory of one run, and the run.
+/// One run of a unit, with its memory.
 class Run {
  public:
   Run(Backend& backend, const Spec& spec, const Choice& choice, const Feed& feed, const Sharing& sharing)
@@ -130,7 +130,7 @@ class Run {
     return tensor;
   }
 
-  /// The unit's arguments: `workspace`, and all other memory.
+  /// The unit's arguments, with `workspace` and the memory of `run`.
   struct UnitTensors {
     Run& run;
     const GuardedBlock& workspace;
@@ -187,7 +187,7 @@ class Run {
     CHECK(state_before == state_after);
   }
 
-  /// A kernel of both gradients gives the bits of the two steps.
+  /// Checks that a kernel that computes both gradients has the same bits as the two steps.
   void check_with_dx(const Result& apart) {
     const Lowered::Step* const data = find_step(lowered_, Pass::backward_data);
     for (Lowered::Step step : lowered_.steps) {
@@ -298,7 +298,7 @@ std::optional<Spec> make_spec(const Backend& backend, const Case& c, const Condi
   const Inferred inferred = infer(c.op, c.x);
   const DType y_type = output_dtype(c.op, conditions.dtype);
   spec.y =
-      tensor_spec(inferred.y, y_type, conditions, 3);  // the pitch of the first x, so that the two may share memory
+      tensor_spec(inferred.y, y_type, conditions, 3);  // the pitch of the first x, so that y and x may share memory
   append_parameters(spec, c.op, inferred, conditions);
   for (const Link& link : c.tail) {
     std::vector<Shape> shapes{spec.y.shape};

@@ -1,4 +1,4 @@
-// Bounds on the distance of a correct result from the exact one: of sums and choices, by the oracle's results.
+// Bounds on the error of a correct result, for ops that sum or choose elements. They come from the oracle's results.
 
 #include "tests/support/numbers/bounds.h"
 
@@ -16,7 +16,7 @@ Feed with_absolute_dy(Feed feed) {
   return feed;
 }
 
-/// The visitor of all ops. It does not link for an op that has neither a function here nor a formula.
+/// The visitor of all ops. An op without a function here and without a formula is a link error.
 struct AllBounds : OpBounds {
   template <class T>
   Bounds operator()(const T& op) const {
@@ -25,7 +25,7 @@ struct AllBounds : OpBounds {
 
   Bounds operator()(const Input&) const { return {}; }
 
-  /// A transposed convolution is a convolution whose data gradient is y, and whose y is dx.
+  /// The bounds of a convolution. A transposed convolution is a convolution with y and dx exchanged.
   template <class Convolution>
   Bounds convolved(const Convolution& op) const {
     constexpr bool transposed = std::is_same_v<Convolution, ConvTranspose>;
@@ -79,7 +79,7 @@ struct AllBounds : OpBounds {
   Bounds operator()(const Concat&) const { return plain(); }
   Bounds operator()(const Slice&) const { return plain(); }
 
-  /// A difference has the terms of a sum.
+  /// The bounds of a function of two values. A difference has the terms of a sum.
   Bounds operator()(const Binary& op) const {
     using F = BinaryFunction;
     const double repeats = static_cast<double>(y.image() / std::min(c.x[0].image(), c.x[1].image()));
@@ -92,7 +92,7 @@ struct AllBounds : OpBounds {
     if (op.by == PadBy::value) return plain();
     return linear(0, static_cast<double>(y.plane()), 0);
   }
-  /// Three sums of two products, and the roundings of the weights. Each dy may belong to one cell.
+  /// The bounds of a resize: three sums of two products, and the roundings of the weights. All dy may add to one cell.
   Bounds operator()(const Resize&) const { return linear(8, static_cast<double>(y.plane()), 0); }
   Bounds operator()(const Reorder&) const { return plain(); }
 

@@ -1,6 +1,5 @@
 #pragma once
-// Bounds on the distance of a correct result from the exact one: (K + 8) * epsilon * (sum of |terms|) for a sum of K
-// products.
+// Bounds on the error of a correct result. A sum of K products has the bound (K + 8) * epsilon * (sum of |terms|).
 
 #include <array>
 #include <string>
@@ -10,7 +9,7 @@
 
 namespace lamina::test {
 
-/// The error allowed for element i is count * epsilon * (terms[i] + |old contents|); a count of 0 requires equality.
+/// The allowed error of element i is count * epsilon * (terms[i] + |old contents|). A count of 0 requires equality.
 struct Bound {
   Values terms;
   double count = 0;
@@ -24,10 +23,10 @@ struct Bounds {
 /// The algorithms of forward, backward_params and backward_data, by name.
 using Algorithms = std::array<std::string, 3>;
 
-/// Bounds for one op (a case without a tail) from its inputs in f64. For linear ops, the terms are the oracle's result
-/// on absolute values. For other ops, they are the absolute values of the terms of the formula, and the count is
-/// multiplied by the number of factors that have an error of (K + 8) epsilon themselves. Passes of a Winograd algorithm
-/// have the bounds of winograd_bounds.h.
+/// The bounds of one op (a case without a tail), from its inputs in f64. For linear ops, the terms are the oracle's
+/// result on absolute values. For other ops, the terms are the absolute values of the formula's terms, and the count is
+/// multiplied by the number of factors that are themselves sums of K products. Passes of a Winograd algorithm have the
+/// bounds of winograd_bounds.h.
 Bounds bounds_of(const Case&, const Feed&, const Algorithms& = {});
 
 }  // namespace lamina::test

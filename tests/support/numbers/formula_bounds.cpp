@@ -1,4 +1,4 @@
-// Bounds of ops by the absolute values of the terms of their formulas.
+// Bounds of ops from the absolute values of the terms of their formulas.
 
 #include "tests/support/cases/chain.h"
 #include "tests/support/catch.h"
@@ -23,7 +23,7 @@ struct Formulas : OpBounds {
     }
     const double count = static_cast<double>(x.n * x.plane());
     Bounds bounds = norm(op.epsilon, x.c, count, [](int, int channel, std::int64_t) { return channel; });
-    bounds.dw[0].count = 3 * (count + 8);  // x-hat and the sum
+    bounds.dw[0].count = 3 * (count + 8);  // roundings of x-hat and of the sum
     bounds.dw[1].count = count + 8;
     std::vector<double> magnitude(static_cast<std::size_t>(x.c)), squares(magnitude);
     for (std::size_t i = 0; i < values.size(); ++i) magnitude[channel_of(i)] += std::abs(values[i]) / count;
@@ -38,7 +38,7 @@ struct Formulas : OpBounds {
     return bounds;
   }
 
-  /// The bounds of values that are normalised in parts of `count`: part(n, channel, place) is the number of an
+  /// The bounds of an op that normalises parts of `count` elements. part(n, channel, place) is the index of an
   /// element's part.
   template <class Part>
   Bounds norm(double epsilon, std::int64_t parts, double count, const Part& part) const {
@@ -70,7 +70,7 @@ struct Formulas : OpBounds {
     each([&](std::size_t i, std::size_t channel, Sums& its) {
       bounds.y.terms[i] = number(0, channel) * normalised(i, its) + number(1, channel);
     });
-    bounds.y.count = 2 * (count + 8);  // x - mean; 1 / sqrt(variance)
+    bounds.y.count = 2 * (count + 8);  // errors of x - mean and of 1 / sqrt(variance)
     if (!training) return bounds;
     for (Bound& bound : bounds.dw) std::ranges::fill(bound.terms, 0);
     each([&](std::size_t i, std::size_t channel, Sums& its) {
@@ -84,7 +84,7 @@ struct Formulas : OpBounds {
       bounds.dx[0].terms[i] = (number(0, channel) * std::abs(feed.dy[i]) + its.g + normalised(i, its) * its.products) /
                               std::sqrt(its.variance + epsilon);
     });
-    bounds.dx[0].count = 6 * (count + 8);  // twice x-hat, 1 / sqrt, a sum
+    bounds.dx[0].count = 6 * (count + 8);  // errors of x-hat (twice), 1 / sqrt and a sum
     for (Bound& bound : bounds.dw) bound.count = static_cast<double>(x.n * x.plane()) + 3 * (count + 8);
     return bounds;
   }
@@ -102,7 +102,7 @@ struct Formulas : OpBounds {
     Bounds bounds = plain();
     const Values& values = feed.x[0];
     const double alpha = op.alpha / op.size, beta = op.beta;
-    bounds.y.count = 2 * (op.size + 8);  // the sum; the power of it
+    bounds.y.count = 2 * (op.size + 8);  // errors of the sum and of its power
     if (!training) return bounds;
     for (int n = 0; n < x.n; ++n)
       for (std::int64_t place = 0; place < x.plane(); ++place) {
@@ -125,7 +125,7 @@ struct Formulas : OpBounds {
               2 * alpha * beta * std::abs(values[at(n, k, place)]) * through_others;
         }
       }
-    bounds.dx[0].count = 4 * (op.size + 8);  // the sum, its power, and both again under the outer sum
+    bounds.dx[0].count = 4 * (op.size + 8);  // errors of the sum and its power, in y and under the outer sum
     return bounds;
   }
 
@@ -144,7 +144,8 @@ struct Formulas : OpBounds {
         smallest = std::min(smallest, feed.x[0][i]);
         if (training) through_sum += (op.log ? 1 : result.y[i]) * std::abs(feed.dy[i]);
       }
-      // The rounding of x - max causes a relative error of exp(x - max), and that of y one of exp(y).
+      // The rounding of x - max causes a relative error of exp(x - max), and the rounding of y a relative error of
+      // exp(y).
       const double spread = 1 + largest - smallest;
       for (std::int64_t k = 0; k < cells; ++k) {
         const std::size_t i = element(k);
@@ -155,12 +156,13 @@ struct Formulas : OpBounds {
                                        : p * (std::abs(feed.dy[i]) + through_sum) * spread;
       }
     }
-    bounds.y.count = 2 * (static_cast<double>(cells) + 8);                    // exponentials and their sum
-    if (training) bounds.dx[0].count = 5 * (static_cast<double>(cells) + 8);  // y, y again in the sum, the sum
+    bounds.y.count = 2 * (static_cast<double>(cells) + 8);  // errors of exponentials and of their sum
+    if (training)
+      bounds.dx[0].count = 5 * (static_cast<double>(cells) + 8);  // errors of y, of y in the sum, and of the sum
     return bounds;
   }
 
-  /// y is a function of x, and dx = dy y (1 - y) or dy (1 - y y): the difference is a sum of two terms.
+  /// The bounds of a function of x with dx = dy y (1 - y) or dy (1 - y y). The difference counts as a sum of two terms.
   template <class Factor>
   Bounds elementwise(const Factor& factor) const {
     const Result result = by_oracle(c, feed);
@@ -171,7 +173,8 @@ struct Formulas : OpBounds {
     bounds.dx[0].count = 3 * 8;
     return bounds;
   }
-  /// y and dx are sums of terms. The terms of y are given as a function of x, and so are those of dx / dy.
+  /// The bounds of a function whose y and dx are sums. The sums of |terms| of y and of dx / dy are given as functions
+  /// of x.
   template <class Terms, class SlopeTerms>
   Bounds of_terms(const Terms& terms, const SlopeTerms& slope_terms, double count) const {
     Bounds bounds = plain();
@@ -267,7 +270,7 @@ struct Formulas : OpBounds {
     bounds.dw[0].count = static_cast<double>(x.n * x.plane() * (op.by_channel ? 1 : x.c)) + 8;
     return bounds;
   }
-  /// The rows, or decisions, of a loss that count: their number, and the terms of their losses.
+  /// The rows (or decisions) of a loss that are not ignored: their number, and the terms of their losses.
   struct Rows {
     double count = 0, terms = 0;
   };

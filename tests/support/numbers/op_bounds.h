@@ -1,5 +1,5 @@
 #pragma once
-// What the bounds of all ops share: the shapes of a case, and bounds that the oracle's results give.
+// Common parts of the bounds of all ops: the shapes of a case, and bounds from the oracle's results.
 
 #include "tests/support/numbers/bounds.h"
 
@@ -16,7 +16,7 @@ struct OpBounds {
   Shape y = infer(c.op, c.x).y;
   bool training = c.mode == Mode::training;
 
-  /// Index of an element of x.
+  /// The index of an element of x.
   std::size_t at(int n, int channel, std::int64_t place) const {
     return static_cast<std::size_t>((std::int64_t{n} * x.c + channel) * x.plane() + place);
   }
@@ -25,15 +25,15 @@ struct OpBounds {
     return i / static_cast<std::size_t>(x.plane()) % static_cast<std::size_t>(x.c);
   }
 
-  Bounds plain() const;  ///< exact() of the oracle's result
-  /// The bounds of an op that is linear in all that it reads, from the numbers of terms in its sums: the oracle's
-  /// result on absolute values is the sum of |terms|.
+  Bounds plain() const;  ///< the exact() bounds of the oracle's result
+  /// The bounds of an op that is linear in all its inputs, from the numbers of terms in its sums. The oracle's result
+  /// on absolute values is the sum of |terms|.
   Bounds linear(double y_terms, double dx_terms, double dw_terms) const;
   /// The bounds of an op that chooses elements. The gradient of an element is a sum of up to `window` terms.
   Bounds maxima(double window) const;
 };
 
-/// The bounds of an op that is no sum of its inputs, by the terms of its formula.
+/// The bounds of an op that is not linear, from the terms of its formula.
 template <class T>
 Bounds formula_bounds(const OpBounds&, const T& op);
 

@@ -1,4 +1,4 @@
-// A recurrent op by its definition, with errors.
+// A recurrent op by its definition, with bounds on errors.
 
 #include "tests/support/numbers/recurrent_bounds.h"
 
@@ -9,7 +9,7 @@
 namespace lamina::test {
 namespace {
 
-/// A number, and the bound on the error of a computed one, in epsilons.
+/// A number, and the bound on the error of its computed value, in epsilons.
 struct Estimate {
   double value = 0, error = 0;
 };
@@ -24,7 +24,7 @@ Estimate operator+(Estimate a, Estimate b) {
 
 Estimate operator-(Estimate a, Estimate b) { return a + Estimate{-b.value, b.error}; }
 
-/// A sum of products of a given length.
+/// A sum of a given number of products.
 class Sum {
  public:
   explicit Sum(double length) : length_(length) {}
@@ -59,7 +59,7 @@ struct Gate {
     const double value = 1 / (1 + std::exp(-a.value));
     return {value, value * (1 - value) * a.error + 8 * value};
   }
-  /// The slope by the gate's argument, from the gate's value.
+  /// The derivative of a gate with respect to its argument, from the gate's value.
   Estimate slope(Estimate y) const {
     if (hard) return {y.value > 0 && y.value < 1 ? 0.2 : 0.0, 1};
     return {y.value * (1 - y.value), std::abs(1 - 2 * y.value) * y.error + 2 * y.value * (1 + y.value)};
@@ -71,7 +71,7 @@ enum { r_gate, z_gate, n_gate, m_gate };
 using Gates4 = std::array<Estimate, 4>;
 using Vector = std::vector<Estimate>;
 
-/// One hidden value at one step. In a GRU c and tanh_c are h.
+/// The numbers of one hidden value at one step. In a GRU, c and tanh_c are h.
 struct Cell {
   Gates4 gates;
   Estimate c, tanh_c, h;
@@ -106,7 +106,7 @@ class Definition {
   Estimate w(std::size_t which, int row, int columns, int column) const {
     return {feed_.w[which][at(row, columns, column)]};
   }
-  /// The place of a gate in weight_ih and in weight_hh; -1: it has none.
+  /// The index of a gate in weight_ih and in weight_hh; -1 if the gate has no weights there.
   int of_x(int gate) const { return gate < op_.matrices() ? gate : -1; }
   int of_h(int gate) const { return !gru_ || gate < n_gate ? gate : gate == n_gate ? -1 : 2; }
   Cell& cell(int n, int step, int unit) { return cells_[at(static_cast<int>(at(n, steps_, step)), hidden_, unit)]; }

@@ -1,5 +1,5 @@
 #pragma once
-// Input numbers of tests. All are exact in f32, so that every element type gets the same numbers.
+// Input numbers for tests. All are exact in f32, so f32 and f64 get the same numbers.
 
 #include <cmath>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace lamina::test {
 
-/// A tensor on the host: dense, in the order n, c, h, w.
+/// A dense tensor on the host, in the order n, c, h, w.
 using Values = std::vector<double>;
 
 Values zeros(const Shape&);
@@ -22,12 +22,12 @@ std::vector<T> integers(std::int64_t count, std::uint64_t key) {
   const Values values = integers({1, 1, 1, static_cast<int>(count)}, key);
   return {values.begin(), values.end()};
 }
-/// Every number once, in random order, 1/8 apart and centred on 0, so that max pooling has one clear winner.
+/// Distinct numbers in random order, 1/8 apart and centred on 0, so that every maximum is clear.
 Values permutation(const Shape&, std::uint64_t key);
-/// Normal numbers pushed away from 0 by 0.1, so that no ReLU is near its kink.
+/// Normal numbers that are moved away from 0 by 0.1, so that no ReLU is near its kink.
 Values apart_from_zero(const Shape&, std::uint64_t key);
 
-/// A tensor's elements, from any device, layout and pitch. The call waits.
+/// The elements of a tensor on any device, with any layout and pitch. Waits for the device.
 Values read(Device&, const Tensor&);
 void write(Device&, const Tensor&, const Values&);
 
@@ -35,16 +35,16 @@ void write(Device&, const Tensor&, const Values&);
 Values rounded(Values, DType);
 
 Values absolute(Values);
-Values plus(Values, const Values&);  ///< element by element
-double largest_of(const Values&);    ///< absolute value
-/// The larger number, or NaN if either is NaN, so that no bound holds. std::max(largest, NaN) would be `largest`.
+Values plus(Values, const Values&);  ///< the sum, element by element
+double largest_of(const Values&);    ///< largest absolute value
+/// The larger number, or NaN if one of them is NaN, so that no bound holds for it. std::max(largest, NaN) is `largest`.
 inline double larger(double largest, double next) { return std::isnan(largest) || next <= largest ? largest : next; }
-/// The largest difference of two elements, or NaN if one of them is NaN; infinite for different sizes.
+/// The largest difference of two elements. NaN if an element is NaN, infinite if the sizes differ.
 double largest_gap(const Values&, const Values&);
 
-std::uint64_t digest(const std::vector<Values>&);  ///< of all bits
+std::uint64_t digest(const std::vector<Values>&);  ///< a hash of all bits
 
-/// The seed of the random tests: LAMINA_TEST_SEED, or 1.
+/// The seed of the random tests: LAMINA_TEST_SEED, by default 1.
 std::uint64_t seed();
 
 /// A stream of random whole numbers for the choices of a random test.

@@ -1,4 +1,4 @@
-// The bounds of Winograd convolutions, computed by loops over all that their tiles may read.
+// The bounds of Winograd convolutions, computed by loops over all elements that a tile may read.
 
 #include "tests/support/numbers/winograd_bounds.h"
 
@@ -11,7 +11,7 @@ namespace {
 double roundings(const Winograd& winograd) { return winograd.taps == 5 ? 28 : 26; }
 constexpr double weight_roundings = 28;
 
-/// The absolute values of a plane's elements in the part of a square that is inside the plane.
+/// The absolute values of the elements in the part of a square that is inside the plane.
 Values square(const Shape& shape, const Values& values, int n, int c, int h, int w, int side) {
   const double* const plane = values.data() + (std::int64_t{n} * shape.c + c) * shape.plane();
   Values inside;
@@ -21,7 +21,7 @@ Values square(const Shape& shape, const Values& values, int n, int c, int h, int
   return inside;
 }
 
-/// The terms of y = convolution of x with filters whose absolute sums are norm(group, output, input).
+/// The terms of the convolution y of x with filters whose sums of |w| are norm(group, output, input).
 template <class Norm>
 Values terms(const Winograd& winograd, const Shape& x_shape, const Values& x, const Shape& y_shape, Size pad,
              int groups, const Norm& norm) {
@@ -43,7 +43,7 @@ Values terms(const Winograd& winograd, const Shape& x_shape, const Values& x, co
   return result;
 }
 
-/// Sum of |w| in the plane of filter k that channel c meets; both are counted within the group.
+/// The sum of |w| of filter k for channel c. Both indices are within the group.
 double filter_norm(const Values& w, int weights, std::int64_t filters, std::int64_t channels, int group, int k, int c) {
   const double* const filter = w.data() + ((group * filters + k) * channels + c) * weights;
   double sum = 0;
