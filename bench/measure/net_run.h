@@ -23,7 +23,7 @@ class NetRun final : public TimedRun {
 
   /// Draws new inputs and times a pass. Gives forward, backward and their sum in training, and one sample in inference.
   std::vector<Sample> pass() override;
-  void untimed();  ///< runs a pass on the present inputs; it needs no other rank, because ranks do not sum gradients
+  void untimed();  ///< runs a pass on the present inputs; without sums over ranks, so no other rank takes part
   const Plan& plan() const override { return plan_; }
   std::vector<double> bytes() const override;
   std::vector<Span> spans() const override { return spans_; }

@@ -20,7 +20,7 @@
 namespace lamina::bench {
 namespace {
 
-/// The name, the size and a hash of each network's file. Rows have only the name, which does not show another content.
+/// The name, the size and a hash of each network's file. Rows have only the name, which stays when the content changes.
 std::string files_text(const std::vector<std::filesystem::path>& files) {
   std::string text;
   for (const std::filesystem::path& path : files) {
@@ -122,8 +122,8 @@ PlanningSettings SweepPoints::settings_of(const Series& series) const {
   return settings;
 }
 
-/// The settings that a file must have in common with this sweep to be completed. Settings that are in the names of rows
-/// may differ, because rows of another size, type or limit are other rows.
+/// The settings that must be those of an existing file if the sweep is to add rows to it. Settings that are in the
+/// names of rows may differ, because rows of another size, type or limit are other rows.
 std::string SweepPoints::settings() const {
   PlanningSettings unnamed = options_;
   unnamed.net.onnx.clear();

@@ -1,4 +1,4 @@
-// The frontiers as human-readable text; with all tried algorithms as CSV, and as entries of a result file.
+// The frontiers as human-readable text. As CSV and as entries of a result file they have all tried algorithms.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -211,7 +211,7 @@ std::string cut_text(const Frontier& frontier) {
 std::string summary(const Frontier& frontier, const FastestNet& net, const Choice& limits) {
   if (!frontier.complete()) return cut_text(frontier) + ", so there is no fastest network.\n";
   if (!net.missing.empty())
-    return fmt::format("No network within {}: nothing holds it for {}.\n", limits_text(limits),
+    return fmt::format("No network within {}: no algorithm keeps to this for {}.\n", limits_text(limits),
                        fmt::join(net.missing, "; "));
   double layers = 0;
   for (const FrontierLine& line : frontier.lines)
@@ -258,7 +258,7 @@ bool frontiers(Session& session, const FrontierOptions& options, const Print& pr
   double seconds = 0;
   for (const Config& c : all) seconds += guessed_seconds(session, c, rules);
   if (seconds > 0)
-    fmt::print(stderr, "Samples of each algorithm: up to {}, at least about {} in all, more where some are slow\n",
+    fmt::print(stderr, "Up to {} samples of each algorithm: at least about {}, longer if some algorithms are slow\n",
                rules.race.rounds, seconds_text(seconds));
   bool any_ran = false;
   for (const Config& c : all) {

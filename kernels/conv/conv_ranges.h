@@ -22,7 +22,8 @@ struct ConvRanges {
 template <class T>
 void conv_add_ranges(Stream, const ConvRanges<T>&);
 
-/// The same for a weight gradient of `groups` times `weights` elements. With one range there is nothing to add.
+/// The same for a weight gradient of `groups` times `weights` elements. With one range it does nothing: the product has
+/// written dw.
 template <class T>
 void conv_add_weight_ranges(Stream, const T* partial, int ranges, int groups, int weights, T* dw, bool adds);
 

@@ -48,11 +48,11 @@ std::string pass_text(const Spec&, Pass);
 /// The graphs of all networks, batches and layouts of the options, in this order, in all their types.
 Questions questions_of(const EnginesOptions&);
 
-/// The answers of one version of cuDNN: [0] with TF32 allowed; [1] without, only about f32, and without engines that
-/// use tensor cores all the same. An answer has "cudnn" (version, directory, whether the driver's library is there),
-/// the number of "plans", the number of them that were "loaded" from the folder, and "engines", a list for each query
-/// in order. An engine has its number, list ("a" or "fallback"), notes, knobs, workspace_bytes and, if it was to be
-/// built, "plan" or the reason "refused".
+/// The answers of one version of cuDNN: [0] with TF32 allowed; [1] for f32 with TF32 forbidden, without engines that
+/// use tensor cores in spite of that. An answer has "cudnn" (version, directory, whether the driver's library is
+/// there), the number of "plans", the number of plans that were "loaded" from the folder of plans, and "engines", a
+/// list for each query in order. An engine has its number, list ("a" or "fallback"), notes, knobs, workspace_bytes and,
+/// if it was to be built, "plan" or the reason "refused".
 using Answers = std::array<Json, 2>;
 
 /// Asks the cuDNN of a directory in two processes at once, made by fork: call it before there are threads. Throws

@@ -24,8 +24,8 @@ class LAMINA_API HeldLaunches {
  public:
   explicit HeldLaunches(Device& device) : device_(&device) {}
 
-  /// Calls enqueue() while the queue is held. It marks the start of `first` and enqueues work and further marks. If the
-  /// queue reaches the first mark before all is enqueued, enqueue() is called again after a longer delay, up to the
+  /// Calls enqueue() while the queue is held; enqueue() marks the start of `first`, then enqueues work and marks. If
+  /// the queue reaches the first mark before all is enqueued, enqueue() is called again after a longer delay, up to the
   /// device's longest. Returns whether the launches were hidden in the last call. It is false on a device without a
   /// queue, and if the longest delay was too short, as for work that waits for the device.
   bool run(Timer& first, const std::function<void()>& enqueue);

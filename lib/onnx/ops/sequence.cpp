@@ -29,7 +29,7 @@ void demand_zeros(const NodeContext& context, std::size_t input, const char* wha
                   " are not supported: export nn.LSTM or nn.GRU, called without initial states"};
 }
 
-/// The gates of each direction. A direction has two activations, for its gates and tanh; in an LSTM tanh once more.
+/// The gates of each direction. A direction has an activation for its gates, then tanh; in an LSTM, then a second tanh.
 std::vector<Gates> gates_of(const Attributes& node, std::size_t directions, std::size_t each) {
   std::vector<Gates> gates(directions, Gates::logistic);
   const std::vector<std::string_view> names = node.value("activations").texts;
@@ -65,7 +65,7 @@ struct Recurrence {
 Value append_recurrent(NodeContext& context, const Recurrence& its, Steps steps) {
   const Constant &w = context.constant(1), &r = context.constant(2);
   const bool gru = its.cell == Cell::gru;
-  // The gates of the file are in the order i, o, f, c or z, r, h; ours are i, f, g (the same as c), o or r, z, n (h).
+  // LSTM: the file has i, o, f, c, and we have i, f, g = c, o. GRU: the file has z, r, h, and we have r, z, n = h.
   const Extents order = gru ? Extents{1, 0, 2} : Extents{0, 2, 3, 1};
   const std::int64_t hidden = its.hidden, features = its.features, rows = std::ssize(order) * hidden;
   std::vector<Value> values;

@@ -37,11 +37,12 @@ struct WeightUse {
 
 /// The uses so far. A file does not state which uses share a parameter, so these rules decide:
 ///
-/// - Uses with the same numbers and origin share one. But exporters write equal parameters only once, as PyTorch's
-///   do with the scales of new batch norms. So if all numbers of a use are equal, both uses must read the same value of
-///   the file.
-/// - If the traced calls of both nodes are known, they must share an operand. All numbers of a use may then be equal. -
-/// A use and a transposed use of the same numbers share one: exporters that fold a tied weight's transpose write both.
+/// - Uses with the same numbers and origin share one. But exporters may write several parameters as one if their
+///   contents are equal, such as scales of new batch norms, which are all 1. So uses whose numbers are all the same
+///   number must also read the same value of the file.
+/// - If the traced calls of both nodes are known, they must share an operand instead.
+/// - A use and a transposed use of the same numbers share one: exporters that fold a tied weight's transpose write
+/// both.
 class SharedWeights {
  public:
   /// The name of an earlier use of the same parameter, whose numbers are in `weights`; empty: this is the first.

@@ -183,7 +183,7 @@ TEST_CASE("a process that other programs disturbed counts only with any_load") {
   CHECK(row.disturbed == 15);
   CHECK_THAT(row.reason, ContainsSubstring("30 %"));
   CHECK(row_of(compare(sides, {.any_load = true}), "net/resnet18").verdict == Verdict::slower);
-  // Other programs had half of the processors' time. This may explain a factor of 2, but the row is 4 times as slow.
+  // Other programs had half of the processors' time. It may explain half of 4; 2 is too little for one process.
   sides = networks(machine, 1, 4);
   sides.second[0].rows["net/resnet18"].others_share = 0.5;
   const ComparedRow loaded = row_of(compare(sides), "net/resnet18");

@@ -28,14 +28,14 @@ bool same(double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b &&
 
 void check_conversions(Backend& with, DType dtype, int images, bool pitched) {
   INFO(to_string(dtype) << ", " << images << (pitched ? " images with gaps" : " images"));
-  Values halves(65538), floats(300006);  // with 100,002 in an image, which is no whole number of packs
+  Values halves(65538), floats(300006);  // an image of floats is no whole number of packs
   for (std::size_t i = 0; i < halves.size(); ++i) halves[i] = widen(dtype, static_cast<std::uint16_t>(i));
   for (std::size_t i = 0; i < floats.size(); ++i) {
     auto bits = static_cast<std::uint32_t>(i * 2654435761U);
     if (i % 3 == 0) bits = (bits & 0xffffe000U) | 0x1000U;  // ties of f16
     if (i % 3 == 1) bits = (bits & 0xffff0000U) | 0x8000U;  // ties of bf16
-    // numbers in the range of f16, subnormal ones included
-    if (i % 2 == 0) bits = (bits & 0x87ffffffU) | 0x30000000U;
+    // numbers below 2 in the range of f16, subnormal ones included
+    if (i % 2 == 0) bits = (bits & 0x8fffffffU) | 0x30000000U;
     floats[i] = static_cast<double>(std::bit_cast<float>(bits));
   }
   if (images == 1) halves.resize(65536), floats.resize(300000);  // whole packs

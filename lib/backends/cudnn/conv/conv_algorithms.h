@@ -66,7 +66,7 @@ class ConvProblem {
 struct Taken : graph::TakenEngine {
   int number = 0;
   bool fused = false;               ///< row: whether it is a fused call; engine: whether it masks dx by x
-  std::size_t workspace_bytes = 0;  ///< bytes of the library; without a device the limit less own_bytes
+  std::size_t workspace_bytes = 0;  ///< the library's part; without a device the limit less our own part
   bool exact = true;                ///< whether workspace_bytes is the exact need
 };
 

@@ -246,7 +246,7 @@ class FullyConnectedProduct {
   std::int64_t images_, features_, outputs_;
 };
 
-/// The micro-kernels of a pass. With few images memory bounds the backward passes, and wide panels are faster.
+/// The micro-kernels of a pass. With few images, memory limits the backward passes, and wide panels are faster.
 template <class T>
 const MicroKernels<T>& kernels_of(const ConvUnit& problem, Pass pass, const Context& context) {
   constexpr int few_images = 64;

@@ -37,7 +37,7 @@ enum class Steps : std::uint8_t { all, last };
 ///            n = tanh(W_n x[t] + b_n + r (U_n h' + b_m))     h = (1 - z) n + z h'
 ///
 /// x: N x C x T x 1 or N x C x 1 x T     weight_ih: R x C x 1 x 1     weight_hh: R x hidden x 1 x 1
-/// R = 4 hidden rows, of i, then f, g, o; in a GRU 3 hidden rows, of r, then z, n: as in PyTorch
+/// R = 4 * hidden: rows of i, then of f, g, o. In a GRU R = 3 * hidden: rows of r, then of z, n. As in PyTorch
 /// bias: 1 x 4 hidden x 1 x 1, of i, f, g, o; in a GRU of r, z, n, m
 /// y: N x hidden x T x 1, h of step t is at t, also in reverse; with Steps::last N x hidden x 1 x 1
 ///
