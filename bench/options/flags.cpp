@@ -181,6 +181,13 @@ void add_flags(CLI::App& app, unsigned sets, PlanningSettings& settings) {
     if ((flag.set & sets) != 0) flag.add(app, flag.name, settings)->group(group_of(flag.set));
 }
 
+std::vector<std::string> flag_names(unsigned sets) {
+  std::vector<std::string> names;
+  for (const Flag<PlanningSettings>& flag : planning_flags())
+    if ((flag.set & sets) != 0) names.push_back(flag.name.substr(flag.name.find('-'), flag.name.find(',')));
+  return names;
+}
+
 Differs differs_of(const PlanningSettings& settings, const KeyOf& of) {
   Differs differs;
   for (const Flag<PlanningSettings>& flag : planning_flags())

@@ -73,6 +73,9 @@ enum FlagSet : unsigned {
 /// Adds the flags of these groups. options/flags.cpp has the table of all flags.
 void add_flags(CLI::App&, unsigned sets, PlanningSettings&);
 
+/// The names of the flags of some sets, as CLI11 finds them.
+std::vector<std::string> flag_names(unsigned sets);
+
 /// Adds an option that takes a list: one word, with commas between the values.
 template <class T>
 CLI::Option* add_list(CLI::App& app, const std::string& name, std::vector<T>& to, const char* text) {

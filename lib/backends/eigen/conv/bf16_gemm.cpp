@@ -167,7 +167,7 @@ class PairKernel final : public Kernel {
       if (args.dw.empty() || !args.dw[0]) return;
       part_.dw[0] = args.dw[0];
     } else if (prepared_) {
-      part_.w[0].data = static_cast<float*>(args.prepared) + 2 * fold_room<float>(chunk_);
+      part_.w[0].data = static_cast<float*>(args.prepared) + fold_elements<float>(chunk_);
     } else {
       make_pairs<float>(weights_, args.w[0].as<const float>(), extents_.weights(pass_), nullptr, {},
                         pairs_.pair_rounded, pool_);
@@ -300,13 +300,13 @@ Lowered::Step bf16_gemm_step(const ConvUnit& c, Pass pass, const Context& contex
 
 Prepared bf16_gemm_prepare(const ConvUnit& c, const Context& context) {
   const Along weights = Extents(c).weights(Pass::forward);
-  const std::int64_t fold_elements = 2 * fold_room<float>(c);
-  return {static_cast<std::size_t>(fold_elements + weights.count()) * sizeof(float),
+  const std::int64_t before = fold_elements<float>(c);
+  return {static_cast<std::size_t>(before + weights.count()) * sizeof(float),
           step({Pass::prepare}, bf16_gemm_name,
-               [c, weights, fold_elements, &pairs = *context.set.pairs, &pool = context.pool](const Args& args) {
+               [c, weights, before, &pairs = *context.set.pairs, &pool = context.pool](const Args& args) {
                  if (c.folded) fold<float>(c, args);
-                 make_pairs<float>(static_cast<float*>(args.prepared) + fold_elements, args.w[0].as<const float>(),
-                                   weights, nullptr, {}, pairs.pair_rounded, pool);
+                 make_pairs<float>(static_cast<float*>(args.prepared) + before, args.w[0].as<const float>(), weights,
+                                   nullptr, {}, pairs.pair_rounded, pool);
                })};
 }
 

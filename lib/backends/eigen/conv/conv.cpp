@@ -37,7 +37,7 @@ bool takes_bf16(const Spec& spec, Pass pass) {
 /// Scale and bias of a folded batch norm, for algorithms that want nothing else prepared.
 Prepared norm_fold(const ConvUnit& c, const Context&) {
   return with_type(c.dtype, [&]<class T>() {
-    return Prepared{static_cast<std::size_t>(2 * fold_room<T>(c)) * sizeof(T),
+    return Prepared{static_cast<std::size_t>(fold_elements<T>(c)) * sizeof(T),
                     step({Pass::prepare}, "fold", [c](const Args& args) { fold<T>(c, args); })};
   });
 }

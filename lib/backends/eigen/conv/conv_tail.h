@@ -24,6 +24,12 @@ std::int64_t fold_room(const ConvUnit& c) {
   return c.folded ? round_up(c.y.c, 64 / static_cast<std::int64_t>(sizeof(T))) : 0;
 }
 
+/// Number of elements of scale and bias at the start of prepared memory.
+template <class T>
+std::int64_t fold_elements(const ConvUnit& c) {
+  return 2 * fold_room<T>(c);
+}
+
 /// The function that a forward pass applies to its results. A ReLU and a clip are bounds.
 template <class T>
 struct ConvTail {

@@ -76,7 +76,7 @@ Lowered::Step product_step(const ConvUnit& c, int tile, Pass pass, const Context
         if (!data) place_addend(c, args, pool);
         product.run(pool,
                     {.w = args.w[0].as<T>(),
-                     .prepared = prepared ? static_cast<const T*>(args.prepared) + 2 * fold_room<T>(c) : nullptr,
+                     .prepared = prepared ? static_cast<const T*>(args.prepared) + fold_elements<T>(c) : nullptr,
                      .source = data ? gradient_planes(c, args) : Planes(args.x[0]),
                      .to = Planes(to),
                      .epilogue = data ? Epilogue<T>{.add = c.add_dx} : epilogue_of(c, args, tail)},
@@ -122,17 +122,16 @@ Prepared winograd_prepare(const ConvUnit& c, int tile, const Context& context) {
   return with_type(c.dtype, [&]<class T>() {
     ThreadPool& pool = context.pool;
     auto product = product_of<T>(c, tile, Pass::forward, pool.threads(), context.set.kernels<T>());
-    const std::int64_t fold_elements = 2 * fold_room<T>(c);
+    const std::int64_t before = fold_elements<T>(c);
     const std::int64_t filters = prepares_filters(product) ? product.prepared_count() : 0;
-    return Prepared{static_cast<std::size_t>(fold_elements + filters) * sizeof(T),
-                    step({Pass::prepare}, winograd_name(tile),
-                         [c, &pool, product = std::move(product), fold_elements](const Args& args) {
-                           if (c.folded) fold<T>(c, args);
-                           T* const prepared = static_cast<T*>(args.prepared);
-                           if (prepares_filters(product))
-                             product.prepare(pool, args.w[0].as<T>(), c.folded ? prepared : nullptr,
-                                             prepared + fold_elements);
-                         })};
+    return Prepared{
+        static_cast<std::size_t>(before + filters) * sizeof(T),
+        step({Pass::prepare}, winograd_name(tile), [c, &pool, product = std::move(product), before](const Args& args) {
+          if (c.folded) fold<T>(c, args);
+          T* const prepared = static_cast<T*>(args.prepared);
+          if (prepares_filters(product))
+            product.prepare(pool, args.w[0].as<T>(), c.folded ? prepared : nullptr, prepared + before);
+        })};
   });
 }
 
