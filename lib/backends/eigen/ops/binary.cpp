@@ -14,14 +14,23 @@ using AllAxes = std::vector<BinaryAxis>;
 constexpr std::int64_t at_once = 2048;      // elements; they stay in cache for both gradients
 constexpr std::int64_t sums_at_once = 512;  // sums of a thread, side by side
 
-/// The elements of an operand along a run. An operand that repeats is read once, and only if it is used.
-template <class T, bool Repeats, bool Used>
+/// The elements of an operand along a run. An operand that repeats is read once.
+template <class T, bool Repeats>
 struct RunOf {
   const T* from;
   T first;
-  explicit RunOf(const T* at) : from(at), first(Repeats && Used ? *at : T(0)) {}
+  explicit RunOf(const T* at) : from(at), first(Repeats ? *at : T(0)) {}
   T operator[](std::int64_t i) const { return Repeats ? first : from[i]; }
 };
+
+/// Calls use(operand) with the elements along a run; an operand that is not used has none.
+template <bool used, class T, class Use>
+void with_run(const T* operand, std::int64_t at, bool repeats, const Use& use) {
+  if constexpr (used)
+    with_flag(repeats, [&](auto its) { use(RunOf<T, its>(operand + at)); });
+  else
+    use(RunOf<T, false>(nullptr));
+}
 
 template <F function, class T>
 T value(T a, T b) {
@@ -75,11 +84,12 @@ struct Image {
   void along(const BinarySteps& steps, const BinarySteps& at, const Use& use) const {
     constexpr bool uses_a = of < 0 || gradient_reads(function, of, 0),
                    uses_b = of < 0 || gradient_reads(function, of, 1);
-    with_flag(steps[0] == 0, [&](auto a_repeats) {
-      with_flag(steps[1] == 0, [&](auto b_repeats) {
-        use(RunOf<T, a_repeats, uses_a>(uses_a ? a + at[0] : nullptr),
-            RunOf<T, b_repeats, uses_b>(uses_b ? b + at[1] : nullptr));
-      });
+    with_run<uses_a>(a, at[0], steps[0] == 0, [&]<bool a_repeats>(const RunOf<T, a_repeats>& of_a) {
+      // A run along which both repeat has one element: then b need not be taken as one that repeats.
+      if constexpr (a_repeats && uses_b)
+        use(of_a, RunOf<T, false>(b + at[1]));
+      else
+        with_run<uses_b>(b, at[1], steps[1] == 0, [&](const auto& of_b) { use(of_a, of_b); });
     });
   }
 };
