@@ -23,6 +23,7 @@ const std::vector<Case> one_of_each = {
     {"", Relu{}, {{1, 2, 3, 3}}},
     {"", FullyConnected{.outputs = 3}, {{2, 4, 1, 1}}},
     {"", Dropout{}, {{1, 2, 3, 3}}},
+    {"", Reduce{.by = ReduceBy::sum, .rows = true}, {{1, 2, 3, 3}}},
     {"", Softmax{}, {{2, 4, 1, 1}}},
     {"", Pointwise{Function::clip, 0, 6}, {{1, 2, 3, 3}}},
     {"", Pointwise{Function::hard_sigmoid, 1.0 / 6, 0.5}, {{1, 2, 3, 3}}},
