@@ -170,7 +170,7 @@ Action describe(CLI::App& app) {
   auto options = with_networks<DescribeOptions>(app, task_flags | mode_flags);
   app.get_option("--backend")->description("Backends, to print their algorithms; without it the layers are printed");
   for (const std::string& of_plans :
-       flag_names((task_flags | mode_flags) & ~(onnx_flags | size_flags | backend_flags | batch_flags)))
+       flag_names((task_flags | mode_flags) & ~(onnx_flags | size_flags | backend_flags | batch_flags | dtype_flags)))
     app.get_option(of_plans)->needs("--backend");
   return [options](const MakeBackend& make) {
     check(*options);

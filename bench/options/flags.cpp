@@ -184,7 +184,8 @@ void add_flags(CLI::App& app, unsigned sets, PlanningSettings& settings) {
 std::vector<std::string> flag_names(unsigned sets) {
   std::vector<std::string> names;
   for (const Flag<PlanningSettings>& flag : planning_flags())
-    if ((flag.set & sets) != 0) names.push_back(flag.name.substr(flag.name.find('-'), flag.name.find(',')));
+    if ((flag.set & sets) != 0)
+      names.push_back(flag.name.substr(flag.name.starts_with('!') ? 1 : 0, flag.name.find(',')));
   return names;
 }
 

@@ -73,7 +73,7 @@ enum FlagSet : unsigned {
 /// Adds the flags of these groups. options/flags.cpp has the table of all flags.
 void add_flags(CLI::App&, unsigned sets, PlanningSettings&);
 
-/// The names of the flags of some sets, as CLI11 finds them.
+/// The names of the flags of these sets: "--keep".
 std::vector<std::string> flag_names(unsigned sets);
 
 /// Adds an option that takes a list: one word, with commas between the values.

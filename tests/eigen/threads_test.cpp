@@ -44,6 +44,7 @@ const std::vector<Case> cases = {
     {"", Binary{BinaryFunction::maximum}, {{map.n, 1, map.h, 1}, map}},
     {"", ScaleShift{}, {map}},
     {"", PRelu{}, {map}},
+    {"", ScaleShift{.learned = true}, {{1, 9000, 1, 1}}},
     {"", Pad{.before = 1, .after = {0, 2}, .value = 5}, {map}},
     {"", Pad{.before = 1, .after = {0, 2}, .by = PadBy::wrap}, {map}},
     {"", Resize{.to = {50, 40}, .by = ResizeBy::linear}, {map}},

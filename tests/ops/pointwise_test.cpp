@@ -36,9 +36,9 @@ const std::vector<Op> ops = [] {
 }();
 
 /// Functions of positive numbers.
-const std::vector<Op> ops_above_zero = {Pointwise{Function::log}, Pointwise{Function::sqrt},
+const std::vector<Op> ops_above_zero = {Pointwise{Function::log},       Pointwise{Function::sqrt},
                                         Pointwise{Function::pow, -0.5}, Pointwise{Function::pow, 0.5},
-                                        Pointwise{Function::pow, 2.3}};
+                                        Pointwise{Function::pow, 2.3},  Pointwise{Function::pow, -1}};
 
 std::vector<Case> pointwise_cases(const Op& op) {
   return {{"map", op, {{2, 5, 3, 4}}},

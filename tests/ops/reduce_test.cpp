@@ -70,7 +70,10 @@ TEST_CASE("reduce, by hand: channels and columns are reduced to one element for 
 TEST_CASE("of equal elements the first one in order of c, h, w gets the gradient of a maximum") {
   const Shape shape{2, 3, 5, 237};
   Values x(static_cast<std::size_t>(shape.count()));
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i * 7 % 5);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::size_t plane = i / 1185, at = i % 1185;  // of odd planes the largest are beyond 1024 cells
+    x[i] = static_cast<double>(i * 7 % 5 + (plane % 2 == 1 && at > 1100 && at % 11 == 0 ? 5 : 0));
+  }
   for (int axes = 1; axes < 8; ++axes) {
     const Reduce op{ReduceBy::max, (axes & 1) != 0, (axes & 2) != 0, (axes & 4) != 0};
     Values dy(static_cast<std::size_t>(infer(op, {shape}).y.count()));
@@ -82,11 +85,11 @@ TEST_CASE("of equal elements the first one in order of c, h, w gets the gradient
 
 TEST_CASE("a NaN is the maximum of a reduce, and gets the gradient") {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  for (const Shape& shape : {Shape{1, 1, 1, 70}, Shape{1, 70, 1, 2}}) {
+  for (const Shape& shape : {Shape{1, 1, 1, 70}, Shape{1, 70, 1, 2}, Shape{1, 1, 1, 2070}}) {
     const Reduce op{ReduceBy::max, shape.c > 1, false, shape.c == 1};
     Values x(static_cast<std::size_t>(shape.count()), 3);
-    const std::size_t apart = shape.c > 1 ? 2 : 1, first = 33 * apart;
-    x[first] = x[40 * apart] = nan;
+    const std::size_t apart = shape.c > 1 ? 2 : 1, first = (x.size() / apart - 37) * apart;
+    x[first] = x[first + 7 * apart] = nan;
     x[50 * apart] = 9;
     const Result result = run_case({"", op, {shape}}, {{x}, {}, {}, Values(apart, 2)});
     CHECK(std::isnan(result.y[0]));

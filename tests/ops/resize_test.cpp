@@ -18,6 +18,10 @@ const std::vector<Case> exact_cases = {
     {"linear", Resize{.to = {8, 10}, .by = ResizeBy::linear}, {{2, 3, 4, 5}}},
     {"corners", Resize{.to = {9, 5}, .by = ResizeBy::linear_aligned}, {{2, 3, 5, 3}}},
     {"one pixel", Resize{.to = {3, 4}, .by = ResizeBy::linear}, {{2, 9, 1, 1}}},
+    {"nearest by a small step", Resize{.to = {3, 5}, .step_h = 0.25, .step_w = 0.125}, {{2, 3, 4, 5}}},
+    {"nearest, twice, in vectors", Resize{.to = {6, 80}}, {{2, 3, 3, 40}}},
+    {"linear, twice, in vectors", Resize{.to = {6, 80}, .by = ResizeBy::linear}, {{2, 3, 3, 40}}},
+    {"linear, half, in vectors", Resize{.to = {3, 40}, .by = ResizeBy::linear}, {{2, 3, 6, 80}}},
     {"to one pixel", Resize{.to = 1, .by = ResizeBy::linear_aligned}, {{2, 3, 4, 5}}},
 };
 

@@ -2,6 +2,7 @@
 # A module's name in `named_modules()` is the node's name in the zoo, so Lamina can load a state_dict saved here.
 # A race on the processor compares a network's output with ours.
 
+import child
 import networks
 import torch
 from torch import nn
@@ -22,15 +23,13 @@ TORCHVISION = {
 def build(name, softmax=None):
     """A network by name, or torchvision's of an ONNX file's name. `softmax` None: as in its protocol."""
     softmax = networks.protocol_of(name).softmax if softmax is None else softmax
-    file = networks.name_of(name) if name.endswith(".onnx") else ""
-    if file or name in TORCHVISION:
+    if name.endswith(".onnx") or name in TORCHVISION:
         from torchvision import models  # imported here, because trainings do not need torchvision
-        theirs, settings = TORCHVISION.get(name, (file, {}))
+        theirs, settings = TORCHVISION.get(name, (networks.name_of(name), {}))
         if theirs not in models.list_models():
-            raise ValueError(f"torchvision has no network {theirs}: PyTorch races only files that are named after one of "
-                             "its networks, such as mnasnet1_0.onnx; onnxruntime and openvino race any, in inference")
+            raise child.Refused(f"torchvision has no network {theirs}; PyTorch races only files named after one it has")
         net = models.get_model(theirs, **settings)
-        if name.startswith(("vgg", "alexnet")):
+        if theirs.startswith(("vgg", "alexnet")):
             net.avgpool = nn.Identity()  # the maps already have the size that this pooling would make
     else:
         net = getattr(next(module for module in (straight, inception, resnet, images) if hasattr(module, name)), name)()

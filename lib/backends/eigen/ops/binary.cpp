@@ -85,7 +85,7 @@ struct Image {
     constexpr bool uses_a = of < 0 || gradient_reads(function, of, 0),
                    uses_b = of < 0 || gradient_reads(function, of, 1);
     with_run<uses_a>(a, at[0], steps[0] == 0, [&]<bool a_repeats>(const RunOf<T, a_repeats>& of_a) {
-      // A run along which both repeat has one element: then b need not be taken as one that repeats.
+      // No axis is repeated by both (binary_axes).
       if constexpr (a_repeats && uses_b)
         use(of_a, RunOf<T, false>(b + at[1]));
       else

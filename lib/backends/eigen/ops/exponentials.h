@@ -32,12 +32,11 @@ void store(const Chunk<T>& from, std::int64_t count, T* to) {
 /// The largest of adjacent elements.
 template <class T>
 T largest_element(const T* x, std::int64_t count) {
-  Chunk<T> maxima = Chunk<T>::Constant(x[0]);
+  Chunk<T> maxima = Chunk<T>::Constant(x[0]), rest = maxima;
   std::int64_t at = 0;
   for (; at + chunk <= count; at += chunk) maxima = maxima.max(Eigen::Map<const Chunk<T>>(x + at));
-  T largest = maxima.maxCoeff();
-  for (; at < count; ++at) largest = std::max(largest, x[at]);
-  return largest;
+  std::copy(x + at, x + count, rest.data());  // one by one each would wait for the one before
+  return maxima.max(rest).maxCoeff();
 }
 
 /// largest[i] = the larger of largest[i] and x[i].

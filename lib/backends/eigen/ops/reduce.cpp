@@ -1,6 +1,7 @@
-// The mean, sum or maximum over axes of an image (AxisCells). If elements of y lie side by side in x, vectors are
-// strips of y, and a loop runs over the cells. Otherwise vectors are adjacent cells. Sums of many terms are in double,
-// in an order that does not depend on the number of threads. In training forward saves the places of maxima.
+// The mean, sum or maximum over axes of an image (AxisCells); a GlobalAveragePool is a mean. If elements of y lie side
+// by side in x, vectors are strips of y, and a loop runs over the cells. Otherwise vectors are adjacent cells. Sums of
+// many terms are in double, in an order that does not depend on the number of threads. In training forward saves the
+// places of maxima.
 
 #include <algorithm>
 
@@ -51,7 +52,7 @@ void largest_of_strip(const T* x, const AxisCells& of, std::int64_t count, T* y,
   if (places != nullptr) std::copy_n(place, count, places);
 }
 
-/// Whether `is` takes any of adjacent elements.
+/// Whether `is` is true of any of adjacent elements.
 template <class T, class Is>
 bool any(const T* x, std::int64_t count, const Is& is) {
   int found = 0;
@@ -59,9 +60,9 @@ bool any(const T* x, std::int64_t count, const Is& is) {
   return found != 0;
 }
 
-/// The place of the first of adjacent elements that `is` takes, or `count`.
+/// The place of the first of adjacent elements of which `is` is true, or `count`.
 template <class T, class Is>
-std::int64_t first(const T* x, std::int64_t count, const Is& is) {
+std::int64_t first_place(const T* x, std::int64_t count, const Is& is) {
   constexpr std::int64_t some = 32;
   std::int64_t i = 0;
   while (i + some <= count && !any(x + i, some, is)) i += some;
@@ -78,12 +79,12 @@ std::int64_t place_of_largest(const T* x, std::int64_t count) {
   for (std::int64_t at = 0; at < count; at += block) {
     const std::int64_t size = std::min(block, count - at);
     const auto is_nan = [](T v) { return v != v; };
-    if (any(x + at, size, is_nan)) return at + first(x + at, size, is_nan);
+    if (any(x + at, size, is_nan)) return at + first_place(x + at, size, is_nan);
     const T its = largest_element(x + at, size);
     if (its > largest) begin = at;
     largest = std::max(largest, its);
   }
-  return begin + first(x + begin, count - begin, [largest](T v) { return v == largest; });
+  return begin + first_place(x + begin, count - begin, [largest](T v) { return v == largest; });
 }
 
 /// One element of y, from adjacent cells of x. `repeat`: elements of x from one repeat to the next.
@@ -113,20 +114,21 @@ void forward(ThreadPool& pool, const Args& args, const AxisCells& of, bool large
   const std::int64_t strips = divide_up(of.inner, strip), image_of_y = std::int64_t{of.outer} * of.inner;
   const std::int64_t terms = std::int64_t{of.repeats} * of.cells * std::min<std::int64_t>(of.inner, strip);
   auto* const saved = static_cast<std::int32_t*>(args.saved);
-  pool.each(args.y.shape.n * of.outer * strips, std::max<std::int64_t>(1, least_share / terms), [&](std::int64_t part) {
-    const std::int64_t first = part % strips * strip, n = part / strips / of.outer;
-    const std::int64_t outer = part / strips % of.outer, at = outer * of.inner + first;
-    const T* const x = image<const T>(args.x[0], n) + outer * of.cells * of.inner + first;
-    T* const y = image<T>(args.y, n) + at;
-    std::int32_t* const places = saved == nullptr ? nullptr : saved + n * image_of_y + at;
-    const std::int64_t count = std::min(strip, of.inner - first);
-    if (of.inner == 1)
-      reduce_rows(x, of, std::int64_t{of.outer} * of.cells, largest, divisor, y, places);
-    else if (largest)
-      largest_of_strip(x, of, count, y, places);
-    else
-      sum_strip(x, of, count, divisor, y);
-  });
+  pool.each(std::int64_t{args.y.shape.n} * of.outer * strips, std::max<std::int64_t>(1, least_share / terms),
+            [&](std::int64_t part) {
+              const std::int64_t first = part % strips * strip, n = part / strips / of.outer;
+              const std::int64_t outer = part / strips % of.outer, at = outer * of.inner + first;
+              const T* const x = image<const T>(args.x[0], n) + outer * of.cells * of.inner + first;
+              T* const y = image<T>(args.y, n) + at;
+              std::int32_t* const places = saved == nullptr ? nullptr : saved + n * image_of_y + at;
+              const std::int64_t count = std::min(strip, of.inner - first);
+              if (of.inner == 1)
+                reduce_rows(x, of, std::int64_t{of.outer} * of.cells, largest, divisor, y, places);
+              else if (largest)
+                largest_of_strip(x, of, count, y, places);
+              else
+                sum_strip(x, of, count, divisor, y);
+            });
 }
 
 /// A thread writes rows of dx. A row has one cell of each of `inner` adjacent elements of y, or the adjacent cells of

@@ -209,15 +209,17 @@ void sum_rows(const Axis<T>& its, std::int64_t i, const Row& row, T* to, std::in
         weights[k] = its.weight(i, k);
       }
 #if defined(__AVX512F__)
-      if (std::is_same_v<T, float> && count < 4 * lanes) {
-        for (std::int64_t j = 0; j < count; j += lanes) {
-          const auto mask = static_cast<__mmask16>(lane_bits(count - j));
-          __m512 sum = adds ? _mm512_maskz_loadu_ps(mask, to + j) : _mm512_setzero_ps();
-          for (int k = 0; k < known; ++k)
-            sum = _mm512_fmadd_ps(_mm512_set1_ps(weights[k]), _mm512_maskz_loadu_ps(mask, rows[k] + j), sum);
-          _mm512_mask_storeu_ps(to + j, buffer ? __mmask16{0xffff} : mask, sum);
+      if constexpr (std::is_same_v<T, float>) {
+        if (count < 4 * lanes) {
+          for (std::int64_t j = 0; j < count; j += lanes) {
+            const auto mask = static_cast<__mmask16>(lane_bits(count - j));
+            __m512 sum = adds ? _mm512_maskz_loadu_ps(mask, to + j) : _mm512_setzero_ps();
+            for (int k = 0; k < known; ++k)
+              sum = _mm512_fmadd_ps(_mm512_set1_ps(weights[k]), _mm512_maskz_loadu_ps(mask, rows[k] + j), sum);
+            _mm512_mask_storeu_ps(to + j, buffer ? __mmask16{0xffff} : mask, sum);
+          }
+          return;
         }
-        return;
       }
 #endif
       LAMINA_INDEPENDENT

@@ -149,7 +149,7 @@ std::shared_ptr<const Activation<T>> function_of(const Pointwise& op, const Inst
       if (op.a == 2) return made([](T x) { return x * x; }, [](T x, T dy) { return 2 * x * dy; });
       if (op.a == 3) return made([](T x) { return x * x * x; }, [](T x, T dy) { return 3 * x * x * dy; });
       if (op.a == 0.5) return made([](T x) { return std::sqrt(x); }, [](T x, T dy) { return dy / (2 * std::sqrt(x)); });
-      if (op.a == -1) return made([](T x) { return 1 / x; }, [](T x, T dy) { return -dy / (x * x); });
+      if (op.a == -1) return made([](T x) { return 1 / x; }, [](T x, T dy) { return -dy / x / x; });
       return made(by_arrays<T>([a](const auto& x) { return x.pow(a); }),
                   by_arrays<T>([a](const auto& x) { return a * x.pow(a - 1); }));
   }
