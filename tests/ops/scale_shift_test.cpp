@@ -31,6 +31,7 @@ const std::vector<Case> scale_shift_cases = {
 TEST_CASE("scale and shift, by hand: each channel has its own pair, and dx is dy times the scale") {
   check_example({"", ScaleShift{}, {{1, 2, 1, 2}}}, {{{1, 2, 3, 4}}, {}, {{10, -1}, {5, 7}}, {1, 2, 3, 4}},
                 {{15, 25, 4, 3}, {{10, 20, -3, -4}}, {}, {{10, -1}, {5, 7}}});
+  check_example({"", ScaleShift{}, {{1, 2, 1, 1}}}, {{{1, 3}}, {}, {{10, -1}, {5, 7}}, {1, 3}}, {{15, 4}, {{10, -3}}});
 }
 
 TEST_CASE("scale and shift, by hand: one pair for all channels") {
