@@ -107,8 +107,7 @@ struct MemoryPredictor {
   Session& session;
   Config config;  ///< network and backend; its batch is ignored
   Mode mode;
-  std::optional<Optimiser>
-      optimiser{};  ///< optimiser whose state counts in training; none: parameters stay as they are
+  std::optional<Optimiser> optimiser{};  ///< optimiser whose state counts in training; none: no updates
 
   Options options() const;           ///< options of the plan that is predicted
   MemoryReport at(int batch) const;  ///< throws what predict_memory throws

@@ -49,8 +49,7 @@ struct NetSettings {
   int width_divisor = 1;
   std::optional<bool> softmax{};              ///< whether to end in a softmax; unset: as published
   std::vector<std::filesystem::path> onnx{};  ///< ONNX files; each network has the name of its file
-  OnnxOptions
-      onnx_settings{};  ///< options for reading; a file uses only extents that it leaves open, and not the batch
+  OnnxOptions onnx_settings{};  ///< options for reading, but the batch; a file uses the extents that it leaves open
   std::vector<Layer> layers{};
   int ranks = 1;  ///< number of processes that share each batch
 };

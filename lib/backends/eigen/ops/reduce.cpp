@@ -81,8 +81,7 @@ std::int64_t place_of_largest(const T* x, std::int64_t count) {
     const auto is_nan = [](T v) { return v != v; };
     if (any(x + at, size, is_nan)) return at + first_place(x + at, size, is_nan);
     const T its = largest_element(x + at, size);
-    if (its > largest) begin = at;
-    largest = std::max(largest, its);
+    if (its > largest) largest = its, begin = at;
   }
   return begin + first_place(x + begin, count - begin, [largest](T v) { return v == largest; });
 }
