@@ -62,7 +62,7 @@ std::string Refusals::text(std::int64_t opset) const {
   if (!others.empty()) text += "\nnor, for other reasons: " + listed(others);
   if (!unjudged.empty()) text += "\nnot judged, because they follow those above: " + listed(unjudged);
   text += "\ndocs/onnx.md lists what is supported";
-  return things > lines ? text + "; all_refusals gives a line for each node" : text;
+  return things > lines ? text + "; OnnxOptions::all_refusals (--all_refusals) gives a line for each node" : text;
 }
 
 }  // namespace lamina::onnx
