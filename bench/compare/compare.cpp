@@ -34,7 +34,7 @@ TextTable table_of(const Comparison& comparison, const std::vector<const Compare
          timed && row->missing_processes() == 0 ? fmt::format("{:.4f} .. {:.4f}", row->ratio.low, row->ratio.high) : "",
          to_string(row->verdict),
          !comparison.paired ? row->grades
-         : timed            ? fmt::format("{} of {}", row->disturbed, row->first_processes + row->processes)
+         : timed            ? fmt::format("{} of {}", row->disturbed, 2 * row->round_ratios.size())
                             : "",
          row->reason});
     if (has_fastest) table.rows.back().insert(table.rows.back().begin() + 1, row->fastest);

@@ -143,7 +143,9 @@ void compare_rounds(ComparedRow& row, const SideRow& first, const SideRow& secon
       ratios.push_back(b.back() / a.back());
       row.round_ratios.emplace_back(round, ratios.back());
     }
-  row.first_processes = row.processes = a.size();
+  const auto disturbed = [](const SideRow& side) { return side.any->disturbed >= side.any->rounds.size(); };
+  const bool counts = rules.cpu_time || (!disturbed(first) && !disturbed(second));
+  row.first_processes = row.processes = counts ? a.size() : 0;
   row.fewest_processes = fewest_samples;
   if (!a.empty()) {
     row.first_seconds = median_interval(a).middle;
@@ -153,12 +155,13 @@ void compare_rounds(ComparedRow& row, const SideRow& first, const SideRow& secon
     // Fewer than eleven rounds have no interval at the gate's level. So the row's own interval is widened by the factor
     // that holds for a normal distribution.
     const double wider = normal_quantile(level_of_gate(interval_level)) / normal_quantile(interval_level);
-    decide(row, first, second, inflate(row.ratio, wider * wider), rules);
+    if (counts) decide(row, first, second, inflate(row.ratio, wider * wider), rules);
   }
   if (row.verdict != Verdict::inconclusive) return;
-  row.reason = row.missing_processes() > 0 ? fmt::format("{} rounds have both; {} more needed for an interval",
-                                                         a.size(), row.missing_processes())
-                                           : "the rounds differ too much: more of them, or a quieter machine";
+  row.reason = !counts                       ? "other programs disturbed every round: a quieter machine, or --cpu_time"
+               : row.missing_processes() > 0 ? fmt::format("{} rounds have both; {} more needed for an interval",
+                                                           a.size(), row.missing_processes())
+                                             : "the rounds differ too much: more of them, or a quieter machine";
 }
 
 /// A row without its times. A row that is missing or fails already has its verdict.
@@ -206,7 +209,7 @@ double geometric_mean(const std::vector<double>& values) {
 void add_means(std::vector<MeanRatio>& means, const std::vector<ComparedRow>& rows) {
   std::map<std::pair<std::string, std::string>, std::vector<const ComparedRow*>> groups;
   for (const ComparedRow& row : rows)
-    if (row.seconds > 0 && (row.is_whole() || row.key.value("what", std::string()) == "train"))
+    if (row.processes > 0 && (row.is_whole() || row.key.value("what", std::string()) == "train"))
       groups[{row.key.value("part", std::string()), row.key.value("type", std::string())}].push_back(&row);
   for (const auto& [of, group] : groups) {
     std::set<std::string> networks;

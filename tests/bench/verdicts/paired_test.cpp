@@ -94,6 +94,20 @@ TEST_CASE("with too few rounds only differences over threefold are decided, and 
   CHECK(versions({first, second}, {.fail_if_slower = 0.02}).failed().size() == 1);
 }
 
+TEST_CASE("if other programs disturbed every round of a side, nothing but processor time is decided") {
+  Variant first{"old", {{"row", timed(net("a"), 1)}}}, second{"new", {{"row", timed(net("a"), 8)}}};
+  for (const bool every : {false, true}) {
+    second.rows["row"].disturbed = every ? 9 : 8;
+    const Comparison all = versions({first, second}, {.fail_if_slower = 0.02});
+    CHECK(all.rows[0].verdict == (every ? Verdict::inconclusive : Verdict::slower));
+    CHECK(all.rows[0].is_undecided() == every);
+    CHECK(all.failed().empty() == every);
+    CHECK(all.rows[0].ratio.middle == Approx(8));
+  }
+  for (Variant* side : {&first, &second}) side->rows["row"].cpu_seconds = side->rows["row"].seconds;
+  CHECK(versions({first, second}, {.cpu_time = true}).rows[0].verdict == Verdict::slower);
+}
+
 TEST_CASE("a race compares its subject with each competitor and with the fastest, and gives means over networks") {
   Variant ours{"eigen", {}}, torch{"torch", {}}, keras{"keras", {}};
   for (const auto& [name, theirs] : {std::pair("a", 2.0), std::pair("b", 8.0)}) {
