@@ -167,11 +167,10 @@ Action memory(CLI::App& app) {
 }
 
 Action describe(CLI::App& app) {
-  auto options = with_networks<DescribeOptions>(app, task_flags | mode_flags);
+  constexpr unsigned of_layers = onnx_flags | size_flags | backend_flags | dtype_flags;
+  auto options = with_networks<DescribeOptions>(app, of_layers);
   app.get_option("--backend")->description("Backends, to print their algorithms; without it the layers are printed");
-  for (const std::string& of_plans :
-       flag_names((task_flags | mode_flags) & ~(onnx_flags | size_flags | backend_flags | batch_flags | dtype_flags)))
-    app.get_option(of_plans)->needs("--backend");
+  add_flags(app, (task_flags | mode_flags) & ~of_layers, *options, "--backend");
   return [options](const MakeBackend& make) {
     check(*options);
     if (options->backends.names.empty()) return printed(describe(*options));

@@ -176,17 +176,12 @@ const char* group_of(unsigned set) {
 
 }  // namespace
 
-void add_flags(CLI::App& app, unsigned sets, PlanningSettings& settings) {
-  for (const Flag<PlanningSettings>& flag : planning_flags())
-    if ((flag.set & sets) != 0) flag.add(app, flag.name, settings)->group(group_of(flag.set));
-}
-
-std::vector<std::string> flag_names(unsigned sets) {
-  std::vector<std::string> names;
-  for (const Flag<PlanningSettings>& flag : planning_flags())
-    if ((flag.set & sets) != 0)
-      names.push_back(flag.name.substr(flag.name.starts_with('!') ? 1 : 0, flag.name.find(',')));
-  return names;
+void add_flags(CLI::App& app, unsigned sets, PlanningSettings& settings, const char* needs) {
+  for (const Flag<PlanningSettings>& flag : planning_flags()) {
+    if ((flag.set & sets) == 0) continue;
+    CLI::Option* const option = flag.add(app, flag.name, settings)->group(group_of(flag.set));
+    if (needs != nullptr) option->needs(needs);
+  }
 }
 
 Differs differs_of(const PlanningSettings& settings, const KeyOf& of) {
@@ -279,6 +274,9 @@ void check(const BackendSettings& backends) {
 }
 
 void check(const PlanSettings& plan) {
+  if (plan.options.mode == Mode::inference &&
+      (plan.accumulate || plan.input_gradient || plan.options.keep != Keep::all))
+    throw UsageError("--accumulate, --input_gradient and --keep are of training: leave them out with --inference");
   if (!plan.choice_cache.empty() && !plan.options.choice.measure)
     throw UsageError("--choice_cache keeps measured choices: give --measure, too, or leave out --choice_cache");
   if (plan.choice_cache.empty()) return;

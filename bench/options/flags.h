@@ -70,11 +70,8 @@ enum FlagSet : unsigned {
   network_flags = place_flags | onnx_flags | size_flags | batch_flags | plan_flags,
 };
 
-/// Adds the flags of these groups. options/flags.cpp has the table of all flags.
-void add_flags(CLI::App&, unsigned sets, PlanningSettings&);
-
-/// The names of the flags of these sets: "--keep".
-std::vector<std::string> flag_names(unsigned sets);
+/// Adds the flags of these groups. options/flags.cpp has the table of all flags. `needs`: a flag that these flags need.
+void add_flags(CLI::App&, unsigned sets, PlanningSettings&, const char* needs = nullptr);
 
 /// Adds an option that takes a list: one word, with commas between the values.
 template <class T>

@@ -130,6 +130,7 @@ std::string list_networks(Format format) {
 }
 
 std::string describe(const DescribeOptions& options) {
+  if (options.configs.dtypes.size() > 1) throw UsageError("describe takes one --dtype");
   TextTables tables(options.format, {"network"},
                     {"name", "op", "geometry", "output", ">parameters", ">multiply_adds", ">bytes"});
   std::string all;
