@@ -16,8 +16,7 @@ namespace lamina::bench {
 
 /// A configuration: a network on a backend at one batch. Each has rows or tables of its own.
 struct Config {
-  std::string network;
-  std::string backend;
+  std::string network, backend;
   DType dtype = DType::f32;
   Layout layout = Layout::nchw;
   int batch = 16;

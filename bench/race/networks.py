@@ -37,9 +37,9 @@ def name_of(network):
 
 
 def protocol_of(name):
-    """The protocol of a network. A file has the usual one of lamina_bench in training, and images of 224x224."""
+    """The protocol of a network. A file has the usual one of lamina_bench in training, and images of its own size."""
     if name.endswith(".onnx"):
-        return types.SimpleNamespace(image=224, channels=3, softmax=False, input_gradient=False, accumulate=True)
+        return types.SimpleNamespace(softmax=False, input_gradient=False, accumulate=True)
     return table(os.environ.get(ASKED, BENCH))[name]
 
 

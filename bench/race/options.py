@@ -116,7 +116,9 @@ def parse(description, words=None):
     known = networks.WORKLOADS if given.what == "trainings" else networks.NAMES
     given.networks = given.networks or list(networks.WORKLOADS if given.what == "trainings" else networks.PUBLISHED)
     for name in given.networks:
-        if name.endswith(".onnx") and given.what == "networks":
+        if name.endswith(".onnx"):
+            if given.what != "networks":
+                parser.error(f"{name}: --what {given.what} takes no files: leave out --what, or name built-in networks")
             if not os.path.isfile(name):
                 parser.error(f"there is no file {name}")
             continue
@@ -125,6 +127,9 @@ def parse(description, words=None):
         except variants.BadVariant as error:
             parser.error(str(error))
     given.networks = list(dict.fromkeys(given.networks))
+    names = [networks.name_of(name) for name in given.networks]
+    if twice := [net for net, name in zip(given.networks, names) if names.count(name) > 1]:
+        parser.error(f"{' and '.join(twice)} would have rows of one name: rename a file, or race them one by one")
     if given.share > 1:
         parser.error("--share is at most 1")
     if given.memory == "only" and (given.limit or given.what != "networks"):

@@ -80,8 +80,7 @@ class File:
         folder = os.path.dirname(path) or "."
         try:
             os.makedirs(folder, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                pass
+            tempfile.TemporaryFile(dir=folder).close()
         except OSError as error:
             raise Unwritable(f"cannot write {path}: {error.strerror}") from error
 

@@ -5,6 +5,7 @@ import dataclasses
 import os
 import shlex
 import statistics
+import sys
 import time
 
 import networks
@@ -63,11 +64,10 @@ class Document:
             self.context["commit"] = greeting["commit"]
 
     def add_failure(self, network, variant, stage, error):
-        reason = str(error).removeprefix(f"{variant.name}: ")
-        self.failures.append({"network": network, "variant": variant.name, "stage": stage, "reason": reason,
+        reason = str(error).removeprefix(f"{variant}: ")
+        self.failures.append({"network": network, "variant": variant, "stage": stage, "reason": reason,
                               "refused": error.refused})
-        print(f"{network}: {variant.name} {'is left out' if error.refused else 'FAILED'} ({stage}): {reason}",
-              flush=True)
+        print(f"{network}: {variant} {'is left out' if error.refused else 'FAILED'} ({stage}): {reason}", flush=True)
 
     def write(self):
         self.file.write({"context": self.context, "benchmarks": self.rows, "memory": self.memory,
@@ -128,7 +128,7 @@ class Runner:
             return True
         except WorkerError as error:
             if not (error.refused and variant.layout == "winograd"):  # oneDNN has no Winograd for most windows
-                self.document.add_failure(self.name, variant, stage, error)
+                self.document.add_failure(self.name, variant.name, stage, error)
             if not error.refused:
                 self.leave(variant)
             return False
@@ -189,8 +189,7 @@ class Runner:
         if self.options.memory != "only":
             self.keep(case, self.rounds(case, list(facts)), facts)
         for variant in list(self.workers):
-            self.attempt(variant, f"drop {case.request}",
-                         lambda: self.workers[variant].ask(f"drop {case.request}"))
+            self.attempt(variant, f"drop {case.request}", lambda: self.workers[variant].ask(f"drop {case.request}"))
         self.document.write()
 
     def ask(self, variant, case, command):
@@ -255,13 +254,14 @@ class Runner:
 
     def quiet_pass(self, variant, case):
         """Runs a pass, and again, up to `retries` times, if other processes took the cores. The last run counts."""
-        for _ in range(self.options.retries + 1):
+        for left in range(self.options.retries, -1, -1):
             time.sleep(SETTLE_SECONDS)
             sample = self.workers[variant].timed_pass(request_of(variant, case))
             sample["disturbed"] = sample["others_cores"] > FOREIGN_CORES[self.options.device]
-            if not sample["disturbed"]:
-                break
-        return sample
+            if not sample["disturbed"] or left == 0:
+                return sample
+            print(f"{case.title}: {variant.name} runs a pass again, as other programs took {sample['others_cores']:.1f}"
+                  " cores", file=sys.stderr, flush=True)
 
     def keep(self, case, samples, facts):
         """Adds the rows of all samples to the document, and prints a line with the medians."""

@@ -53,8 +53,7 @@ ENGINES = {
                     layouts=("nchw", "nhwc"), precisions=PRECISIONS, modules="torch, numpy"),
     "onnxruntime": Engine(**RUNTIME, modules="onnxruntime, numpy"),
     "openvino": Engine(**RUNTIME, modules="openvino, numpy"),
-    "onednn": Engine(("cpu",), ("layers",), layouts=("any", "winograd", "nchw"),
-                     precisions=("f32", "bf16")),
+    "onednn": Engine(("cpu",), ("layers",), layouts=("any", "winograd", "nchw"), precisions=("f32", "bf16")),
 }
 OURS = tuple(name for name, engine in ENGINES.items() if engine.ours)
 PEERS = tuple(name for name, engine in ENGINES.items() if not engine.ours)
@@ -213,10 +212,7 @@ def with_pythons(variants, named, what):
             raise pythons.NoPython(f"'{python}' can import nothing that is raced: {'; '.join(filter(None, wanted))}")
     for variant in variants:
         modules = modules_of(variant)
-        if not modules:
-            found.append(variant)
-            continue
-        every, versions = pythons.find(modules, named), []
+        every, versions = pythons.find(modules, named) if modules else [""], []
         for python in every:
             version = pythons.version(python, variant.engine) if len(every) > 1 else ""
             versions.append(version)

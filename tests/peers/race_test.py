@@ -109,13 +109,20 @@ class Networks(Fakes):
             self.assertEqual({(row["variant"], len(row["real_times"])) for row in result["benchmarks"]},
                              {(name, 4) for name in {"torch", "eigen", "eigen+measured"} - set(faults)})
         done, _ = self.race("--patience", "0.001", status=1)
-        self.assertIn("gave no answer for 0.001 s", done.stderr)
+        self.assertIn("gave no answer for 0.001 s", done.stdout)
 
     def test_where_nothing_can_be_compared_the_status_says_so(self):
         done, result = self.race("--peers", "torch", status=1, told={"torch": {"fault": "die:greeting"}})
         self.assertIn("nothing could be compared", done.stderr)
         self.assertTrue(result["benchmarks"])  # our rows are kept
         self.assertNotIn("judge", [name for name, *_ in self.asked()])
+
+    def test_a_network_that_lamina_cannot_read_is_a_failure_and_the_others_are_raced_and_judged(self):
+        done, result = self.race("vgg19", "vgg16", status=1,
+                                 told={"writer": {"fault": "refuse:greeting", "only": "vgg19"}})
+        self.assertIn("vgg19: lamina FAILED (start): no such thing here", done.stdout)
+        self.assertEqual({row["key"]["network"] for row in result["benchmarks"]}, {"vgg16"})
+        self.assertEqual(self.asked()[-1][0], "judge")
 
     def test_settings_of_the_environment_reach_the_workers_that_they_are_for(self):
         passive, huge = "onnxruntime+passive", "onnxruntime+hugepages"
@@ -223,8 +230,8 @@ class Layers(Fakes):
 
     def test_a_network_without_convolutions_ends_the_race(self):
         done, result = self.race("mnist_mlp", "--what", "layers", status=1)
-        self.assertIn("mnist_mlp has no convolutions", done.stderr)
-        self.assertIsNone(result)
+        self.assertIn("mnist_mlp has no convolutions", done.stdout)
+        self.assertEqual(result["benchmarks"], [])
 
 
 class Trainings(Fakes):

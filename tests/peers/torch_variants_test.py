@@ -139,6 +139,20 @@ class Worker(unittest.TestCase):
         self.assertAlmostEqual(half[-1]["rounding"], half[-2]["difference"], delta=1e-4)
         self.assertTrue(all(each > 1e-4 for each in differences[1]), differences)
 
+    def test_a_file_has_images_of_its_own_size_and_what_differs_from_torchvision_is_named(self):
+        from torchvision import models
+        net, x = models.mobilenet_v2().eval(), torch.randn(2, 3, 64, 48)
+        weights = {name: value.numpy() for name, value in net.state_dict().items() if "num_batches" not in name}
+        y, folder = net(x).detach().numpy(), self.enterContext(tempfile.TemporaryDirectory())
+        comparison.write_safetensors(os.path.join(folder, "weights.safetensors"), weights)
+        comparison.write_safetensors(os.path.join(folder, "check.safetensors"),
+                                     {"x": x.numpy(), "y": y, "y_training": y})
+        for name, mode, field, text in (("mobilenet_v2", "inference", "difference", r"^0\.0$|e-0[5-9]$"),
+                                        ("mobilenet_v2", "training", "error", "lacks the dropout classifier.0"),
+                                        ("resnet18", "inference", "error", 'dynamo=False.*Missing.*"conv1.weight"')):
+            answer = self.ask(f"check {mode} nchw", net=f"a/{name}.onnx", files=folder)[0][-1]
+            self.assertRegex(str(answer[field]), text)
+
     def test_a_training_learns_on_the_batches_that_lamina_wrote(self):
         folder, facts = self.written("facts epoch nchw", training="mnist_mlp", share=0.0043, epochs=3)
         for flags in ("", "compiled"):

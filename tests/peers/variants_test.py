@@ -100,6 +100,7 @@ class Options(fakes.Folder):
         self.assertEqual(self.parse("--what", "trainings").retries, 0)
 
     def test_what_cannot_be_meant_is_refused_with_the_reason(self):
+        file = self.program("vgg16.onnx")
         for words, *named in (
                 *((f"{flag}={text}", flag, f"'{text}'") for flag in ("--threads", "--batch", "--rounds")
                   for text in ("0", "-3", "two", "1.5", "99999999999")),
@@ -107,7 +108,8 @@ class Options(fakes.Folder):
                 *((f"{flag}={text}", flag, f"'{text}'") for flag in ("--share", "--patience")
                   for text in ("0", "-1", "nan", "much")), ("--share 1.5", "--share"),
                 ("mnist_cnn nosuch", "'nosuch'", "alexnet, "), ("VGG-16", "'VGG-16'", "mean vgg16"),
-                ("nosuch.onnx", "no file nosuch.onnx"), ("--what trainings nosuch.onnx", "'nosuch.onnx'"),
+                ("nosuch.onnx", "no file nosuch.onnx"), ("--what trainings a.onnx", "a.onnx", "no files"),
+                ("--what layers a.onnx", "takes no files"), (f"vgg16 {file}", f"vgg16 and {file}", "rename a file"),
                 ("resnet50 --what trainings", "'resnet50'"),
                 ("--modes train", "'train'", "mean training"), ("--what nets", "--what"),
                 *((f"--device {device}", f"'{device}'", "cuda:N") for device in ("gpu", "cuda:", "cuda:-1", "cuda:x")),

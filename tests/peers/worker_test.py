@@ -1,5 +1,7 @@
 """A worker of a race: its requests, failures, end and measurements; and the file of a race."""
 
+import contextlib
+import io
 import json
 import os
 import signal
@@ -99,13 +101,14 @@ class Disturbances(unittest.TestCase):
         for device, retries, cores, ran, disturbed in (
                 ("cpu", 2, [0.0], 1, False), ("cpu", 2, [0.5, 0.5, 0.0], 3, False), ("cpu", 2, [0.9] * 3, 3, True),
                 ("cpu", 0, [0.5], 1, True), ("cuda", 2, [0.9], 1, False), ("rehearsal", 1, [1.5, 1.5], 2, True)):
-            variant = types.SimpleNamespace(layout="nchw")
+            variant = types.SimpleNamespace(layout="nchw", name="torch")
             fake = mock.Mock(**{"timed_pass.side_effect": [{"others_cores": each} for each in cores]})
             one = types.SimpleNamespace(options=types.SimpleNamespace(device=device, retries=retries),
                                         workers=mock.MagicMock(__getitem__=lambda *_: fake))
-            with mock.patch.object(runner, "SETTLE_SECONDS", 0):
+            with mock.patch.object(runner, "SETTLE_SECONDS", 0), contextlib.redirect_stderr(io.StringIO()) as said:
                 sample = runner.Runner.quiet_pass(one, variant, runner.Case("net", {}, "training"))
             self.assertEqual((fake.timed_pass.call_count, sample["disturbed"]), (ran, disturbed))
+            self.assertEqual(said.getvalue().count("net training: torch runs a pass again, as"), ran - 1)
             fake.timed_pass.assert_called_with("training nchw")
 
 

@@ -17,12 +17,14 @@ class TimedNetwork:
     # On a GPU, an untimed pass runs right before every timed pass, as in Lamina. So clocks and caches are as in a
     # sequence of passes.
 
-    def __init__(self, name, mode, layout, batch, variant):
+    def __init__(self, name, mode, layout, batch, variant, shape=None):
+        """`shape`: of the images. Without it, the batch and the network's protocol give their extents."""
         its, device = networks.protocol_of(name), variant.device
         self.training, self.variant = mode == "training", variant
         self.net = torch_nets.randomise(torch_nets.build(name), seed=1).to(device, memory_format=FORMATS[layout])
         self.net.train(self.training)
-        self.x = torch.empty(batch, its.channels, its.image, its.image, device=device).to(memory_format=FORMATS[layout])
+        shape = shape or (batch, its.channels, its.image, its.image)
+        self.x = torch.empty(shape, device=device, memory_format=FORMATS[layout])
         self.wants_dx = its.input_gradient and self.training
         self.overwrites = not its.accumulate
         self.timer = EventTimer(torch.cuda) if device.type == "cuda" else WallTimer()
@@ -33,7 +35,12 @@ class TimedNetwork:
                 parameter.grad = torch.zeros_like(parameter)
 
     def load(self, weights):
-        torch_nets.load(self.net, weights)
+        try:
+            torch_nets.load(self.net, weights)
+        except RuntimeError as error:  # its message has several lines
+            raise child.Refused("torchvision's network has other parameters than this file: export that network by "
+                                "dynamo=False for training, as docs/peers.md shows "
+                                f"({' '.join(str(error).split())[:160]})") from error
 
     def computed(self, x, trained):
         """The output for x, as an array. `trained`: computed as in a training pass; otherwise as in inference."""

@@ -55,22 +55,31 @@ class Server:
 
     def network(self, mode, layout):
         if (mode, layout) not in self.made:
-            made = timed_network.TimedNetwork(self.config["net"], mode, layout, self.config["batch"], self.variant)
+            shape = self.read("check")["x"].shape if self.config["files"] else None
+            made = timed_network.TimedNetwork(self.config["net"], mode, layout, self.config["batch"], self.variant,
+                                              shape)
             if self.config["files"]:
-                made.load(safetensors_file.read(os.path.join(self.config["files"], "weights.safetensors")))
+                made.load(self.read("weights"))
             self.made[mode, layout] = made
         return self.made[mode, layout]
 
+    def read(self, name):
+        return safetensors_file.read(os.path.join(self.config["files"], name + ".safetensors"))
+
     def numbers(self, mode):
         """(Lamina's images, Lamina's output for them, whether this output is of training mode)."""
-        file = safetensors_file.read(os.path.join(self.config["files"], "check.safetensors"))
+        file = self.read("check")
         trained = mode == "training" and "y_training" in file
         return torch.tensor(file["x"]), file["y_training" if trained else "y"], trained
 
     def check(self, mode, layout):
         """The difference between PyTorch's output and Lamina's output."""
-        x, y, trained = self.numbers(mode)
-        return {"difference": child.difference(self.network(mode, layout).computed(x, trained), y)}
+        (x, y, trained), network = self.numbers(mode), self.network(mode, layout)
+        drops = [name for name, module in network.net.named_modules() if getattr(module, "p", 0) > 0]
+        if trained and drops:
+            raise child.Refused(f"this file lacks the dropout {drops[0]} of torchvision's network: export it in mode "
+                                "TRAINING, as docs/peers.md shows, or race it with --modes inference")
+        return {"difference": child.difference(network.computed(x, trained), y)}
 
     def rounding(self, mode, layout):
         """The difference between PyTorch's eager output in this precision and its output in f64."""

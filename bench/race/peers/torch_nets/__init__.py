@@ -13,7 +13,8 @@ from torch_nets import images, inception, resnet, straight
 # dropout in some networks, stochastic depth, auxiliary classifiers.
 TORCHVISION = {
     "vgg_a": ("vgg11", {"dropout": 0.0}), "alexnet_owt": ("alexnet", {"dropout": 0.0}),
-    "googlenet_tv": ("googlenet", {"aux_logits": False, "init_weights": False}),
+    **{name: (name.removesuffix("_tv"), {"aux_logits": False, "init_weights": False})
+       for name in ("googlenet_tv", "googlenet", "inception_v3")},
     "efficientnet_b0": ("efficientnet_b0", {"stochastic_depth_prob": 0.0}),
     "convnext_tiny": ("convnext_tiny", {"stochastic_depth_prob": 0.0}),
 } | {name: (name, {}) for name in ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnext50_32x4d",
@@ -25,11 +26,12 @@ def build(name, softmax=None):
     softmax = networks.protocol_of(name).softmax if softmax is None else softmax
     if name.endswith(".onnx") or name in TORCHVISION:
         from torchvision import models  # imported here, because trainings do not need torchvision
-        theirs, settings = TORCHVISION.get(name, (networks.name_of(name), {}))
+        its = networks.name_of(name)
+        theirs, settings = TORCHVISION.get(its, (its, {}))
         if theirs not in models.list_models():
             raise child.Refused(f"torchvision has no network {theirs}; PyTorch races only files named after one it has")
         net = models.get_model(theirs, **settings)
-        if theirs.startswith(("vgg", "alexnet")):
+        if name in TORCHVISION and theirs.startswith(("vgg", "alexnet")):
             net.avgpool = nn.Identity()  # the maps already have the size that this pooling would make
     else:
         net = getattr(next(module for module in (straight, inception, resnet, images) if hasattr(module, name)), name)()
