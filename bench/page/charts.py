@@ -103,10 +103,8 @@ def chart(chart_name, title, says, layers, pick=None, legend="series", zoom=True
         select = {"type": "point", "fields": [legend], "toggle": "true"}
         selections.append({"name": f"{chart_name}_lit", "select": select, "bind": "legend"})
     if zoom:
-        select = {
-            "type": "interval", "translate": "[mousedown, window:mouseup] > window:mousemove!",
-            "zoom": "wheel![event.ctrlKey]", "clear": "dblclick",
-        }
+        select = {"type": "interval", "translate": "[mousedown, window:mouseup] > window:mousemove!",
+                  "zoom": "wheel![event.ctrlKey]", "clear": "dblclick"}
         selections.append({"name": f"{chart_name}_zoom", "select": select, "bind": "scales"})
     layers[-1]["params"] = selections
     spec = {"description": f"{title}. {says}", "width": "container", "height": height}

@@ -50,9 +50,7 @@ def chart(pairs):
     names = {"row": "row", "series": "verdict", "why": "reason"}
     tip = charts.tips(names, **ratios, first_ms="first, ms", second_ms="second, ms")
     scale = {"domain": list(COLORS), "range": list(COLORS.values())}
-    layers = [
-        charts.layer([{"ratio": 1}], charts.DASHED, y=charts.number("ratio")),
-        *charts.ranged(points, "comparisons_lit", x, y, tip, line=False, scale=scale),
-    ]
+    layers = [charts.layer([{"ratio": 1}], charts.DASHED, y=charts.number("ratio")),
+              *charts.ranged(points, "comparisons_lit", x, y, tip, line=False, scale=scale)]
     says = "Bars are the intervals; equal rows are grey."
     return charts.chart("comparisons", "Ratio of each row", says, layers, ("Pair", "pair"))

@@ -58,9 +58,7 @@ def chart(by, swept):
     names, share = {"series": "machine", by: by}, ("of the ideal", ".0%")
     tip = charts.tips(names, rate="images/s", low="middle half from", high="to", of_ideal=share)
     color = {"color": charts.name("series"), "opacity": charts.lit(f"{by}_lit")}
-    layers = [
-        charts.layer(points, charts.LINE | {"strokeDash": [5, 4]}, x=x, y=charts.number("ideal"), **color),
-        *charts.ranged(points, f"{by}_lit", x, y, tip),
-    ]
+    layers = [charts.layer(points, charts.LINE | {"strokeDash": [5, 4]}, x=x, y=charts.number("ideal"), **color),
+              *charts.ranged(points, f"{by}_lit", x, y, tip)]
     says = "Bars span the middle half of the passes."
     return charts.chart(by, f"Images per second by {by}", says, layers, ("Network", "what"))
