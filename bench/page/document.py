@@ -24,10 +24,8 @@ def policy(scripts):
     """The content security policy of the page: it may run only these scripts, and fetches nothing."""
     sums = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     allowed = " ".join(f"'sha256-{one}'" for one in sums)
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
-        "form-action 'none'"
-    )
+    return (f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
+            "base-uri 'none'; form-action 'none'")
 
 
 def data_of(model, problems):

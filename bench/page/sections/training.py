@@ -71,11 +71,8 @@ def chart(points, posts):
     names = {"series": "machine", "what": "what", "part": "of", "epoch": "epoch"}
     tip = charts.tips(names, seconds="seconds", value=("value", ".4f"))
     shown = ["datum.what == training_y"]
-    layers = [
-        *published_bands(posts, shown),
-        charts.layer(points, charts.LINE, shown, strokeDash=dash, **common),
-        charts.layer(points, charts.DOT | {"size": 45}, shown, tooltip=tip, detail={"field": "part"}, **common),
-    ]
+    layers = [*published_bands(posts, shown), charts.layer(points, charts.LINE, shown, strokeDash=dash, **common),
+              charts.layer(points, charts.DOT | {"size": 45}, shown, tooltip=tip, detail={"field": "part"}, **common)]
     for its in layers:
         its["transform"].append({"calculate": "datum[training_x]", "as": "x"})
     shows = charts.option("training_y", "Show", ["accuracy", "loss"])

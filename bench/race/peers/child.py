@@ -30,7 +30,10 @@ def serve(make):
         server = make()
         say(server.greeting)
         for line in sys.stdin:
-            say(server.answer(line))
+            try:
+                say(server.answer(line))
+            except Refused as error:  # the next request may be another case
+                say({"error": str(error), "refused": True})
     except Refused as error:
         say({"error": str(error), "refused": True})
         sys.exit(1)
