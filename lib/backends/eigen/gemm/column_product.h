@@ -24,7 +24,7 @@ class ColumnProduct {
   ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels)
       : kernels_(&kernels), depth_(columns.depth()), rows_(rows), grain_(grain_of(columns.count(), kernels.lanes)) {
     block_depth_ = divide_depth(columns.channels(), columns.taps()).block;
-    const std::int64_t grid = columns.grid(), body = columns_in_place(columns, kernels.lanes);
+    const std::int64_t grid = columns.grid(), body = columns_in_place(columns, rows, kernels);
     if (body > 0) {
       sections_.push_back({columns.part(body), 0, true});
       if (body < grid) {
@@ -154,13 +154,14 @@ class ColumnProduct {
     return columns >= 16 * line ? line : lanes;
   }
 
-  /// Number of columns of an image that are read in place, in whole vectors. It is 0 in three cases. Rows that are
-  /// whole pages apart share few sets of a cache. A panel of one vector is slow. Rows of short vectors end within cache
-  /// lines, which the next panel reads again.
-  static std::int64_t columns_in_place(const Columns& columns, std::int64_t lanes) {
+  /// Number of columns of an image that are read in place, in whole vectors. It is 0 in four cases. Many rows of a pay
+  /// for packed panels, whose rows lie side by side. Rows that are whole pages apart share few sets of a cache. A panel
+  /// of one vector is slow. Rows of short vectors end within cache lines, which the next panel reads again.
+  static std::int64_t columns_in_place(const Columns& columns, std::int64_t rows, const MicroKernels<T>& kernels) {
     constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-    const std::int64_t body = columns.grid() / lanes * lanes;
-    const bool in_place = !columns.staged() && lanes * size == line_bytes && body >= 2 * lanes &&
+    const std::int64_t lanes = kernels.lanes, body = columns.grid() / lanes * lanes;
+    const bool packing_pays = rows >= 256 && columns.count() >= 4 * kernels.width();
+    const bool in_place = !columns.staged() && !packing_pays && lanes * size == line_bytes && body >= 2 * lanes &&
                           columns.plane() * size % page_bytes != 0;
     return in_place ? body : 0;
   }

@@ -153,20 +153,23 @@ void multiply(const Block<T>& block, const Store& store) {
                .ldc = width,
                .run = block.a.run,
                .run_pitch = block.a.run_pitch};
+  const Bounds<T>* const bounds = block.along.ends ? block.epilogue.bounds : nullptr;
+  const Activation<T>* const activation = block.along.ends ? block.epilogue.activation : nullptr;
+  Epilogue<T> direct{.scale = block.epilogue.scale,
+                     .bias = block.along.begins ? block.epilogue.bias : nullptr,
+                     .add = block.epilogue.add || !block.along.begins,
+                     .bounds = bounds,
+                     .activation = activation};
+  Epilogue<T> indirect{.scale = block.epilogue.scale, .add = keeps && !block.along.begins};
+  Epilogue<T> stored{.bias = keeps || block.along.begins ? block.epilogue.bias : nullptr,
+                     .add = block.epilogue.add || !(keeps || block.along.begins),
+                     .bounds = bounds,
+                     .activation = activation};
   if (kernels.enter != nullptr) kernels.enter();
   std::int64_t first = 0;  // first row of a panel to prefetch, of every `line` rows
   for (std::int64_t i = 0; i < block.rows; i += kernels.rows, first += share) {
     const int rows = static_cast<int>(std::min<std::int64_t>(kernels.rows, block.rows - i));
     const int half = rows <= kernels.rows / 2 ? 1 : 0;
-    const Epilogue<T> of_rows = block.epilogue.from(i);
-    const Bounds<T>* const bounds = block.along.ends ? of_rows.bounds : nullptr;
-    const Activation<T>* const activation = block.along.ends ? of_rows.activation : nullptr;
-    const Epilogue<T> direct{.scale = of_rows.scale,
-                             .bias = block.along.begins ? of_rows.bias : nullptr,
-                             .add = of_rows.add || !block.along.begins,
-                             .bounds = bounds,
-                             .activation = activation};
-    const Epilogue<T> indirect{.scale = of_rows.scale, .add = keeps && !block.along.begins};
     tile.a = block.a.data + i * block.a.ld;
     tile.rows = rows;
     std::int64_t column = 0;
@@ -210,12 +213,11 @@ void multiply(const Block<T>& block, const Store& store) {
                           .ldf = tile.ldc,
                           .rows = rows,
                           .count = panel.count,
-                          .epilogue = {.bias = keeps || block.along.begins ? of_rows.bias : nullptr,
-                                       .add = of_rows.add || !(keeps || block.along.begins),
-                                       .bounds = bounds,
-                                       .activation = activation}},
+                          .epilogue = stored},
             i, panel.column);
     }
+    // The fields of a copy could wait for the stores of the tiles.
+    for (Epilogue<T>* const epilogue : {&direct, &indirect, &stored}) epilogue->advance(kernels.rows);
   }
   if (kernels.leave != nullptr) kernels.leave();
 }

@@ -40,9 +40,12 @@ struct Epilogue {
   /// The epilogue of the rows from `row` on.
   Epilogue from(std::int64_t row) const {
     Epilogue rows = *this;
-    if (scale != nullptr) rows.scale += row;
-    if (bias != nullptr) rows.bias += row;
+    rows.advance(row);
     return rows;
+  }
+  void advance(std::int64_t rows) {
+    if (scale != nullptr) scale += rows;
+    if (bias != nullptr) bias += rows;
   }
 };
 
