@@ -3,6 +3,8 @@
 // another one. For a tensor larger than the caches both are useless, since its first elements are evicted before anyone
 // reads them.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 
@@ -16,13 +18,19 @@ namespace lamina::eigen {
 
 constexpr std::int64_t line_bytes = 64;
 
-/// Whether a tensor is large enough for non-temporal stores, and the processor has them. 32 MiB is the size of the
-/// last-level cache of the processor of docs/performance.md.
+/// Size of the last-level cache where the system tells it, and 32 MiB at least. Only tests change it.
+inline std::int64_t non_temporal_bytes = std::max<std::int64_t>({
+  std::int64_t{32} << 20,
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+      sysconf(_SC_LEVEL3_CACHE_SIZE),
+#endif
+});
+
+/// Whether a tensor is large enough for non-temporal stores, and the processor has them.
 template <class T>
-constexpr bool wants_non_temporal([[maybe_unused]] const Shape& shape) {
+bool wants_non_temporal([[maybe_unused]] const Shape& shape) {
 #if defined(__x86_64__)
-  constexpr std::int64_t least_bytes = std::int64_t{32} << 20;
-  return shape.count() * static_cast<std::int64_t>(sizeof(T)) >= least_bytes;
+  return shape.count() * static_cast<std::int64_t>(sizeof(T)) >= non_temporal_bytes;
 #else
   return false;
 #endif
