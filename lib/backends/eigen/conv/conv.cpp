@@ -96,7 +96,7 @@ std::string conv_reason(const std::string& first, const ConvUnit& c, Pass, const
   if (first != im2col_gemm_name) return "fewer multiplications, in f32 and with enough channels and filters";
   const std::string refused = winograd_refusal(c.op, 2);
   if (!refused.empty()) return "the default; Winograd " + refused;
-  return c.dtype == DType::f32 ? "too few channels or filters for Winograd" : "the default; Winograd is for f32";
+  return c.dtype == DType::f32 ? "too few channels, filters or tiles for Winograd" : "the default; Winograd is for f32";
 }
 
 }  // namespace

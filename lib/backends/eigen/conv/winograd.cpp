@@ -52,20 +52,12 @@ WinogradProduct<T> product_of(const ConvUnit& c, int tile, Pass pass, int thread
   return WinogradProduct<T>(data ? data_extents(c) : forward_extents(c), tile, data, threads, kernels);
 }
 
-/// Whether inference keeps transformed filters. They take 4 times the memory of the filters (tiles of 2x2: 16 / 9
-/// times; 5x5: 36 / 25 times). If a filter serves many tiles, transforming it anew costs less than a fifth of using it.
-template <class T>
-bool prepares_filters(const WinogradProduct<T>& product) {
-  constexpr std::int64_t few_tiles = 64;
-  return product.tiles() < few_tiles;
-}
-
 template <class T>
 Lowered::Step product_step(const ConvUnit& c, int tile, Pass pass, const Context& context,
                            const MicroKernels<T>& kernels) {
   ThreadPool& pool = context.pool;
   WinogradProduct<T> product = product_of<T>(c, tile, pass, pool.threads(), kernels);
-  const bool prepared = c.inference && prepares_filters(product);
+  const bool prepared = c.inference && product.keeps_filters();
   const std::size_t bytes = product.workspace_bytes(prepared);
   return step(
       {pass}, winograd_name(tile),
@@ -106,8 +98,10 @@ Lowered::Step params_step(const ConvUnit& c, int tile, ThreadPool& pool, const M
 }  // namespace
 
 bool winograd_pays(const ConvUnit& c) {
+  // A transformed filter that serves few tiles takes longer to read than it saves.
+  const std::int64_t tiles = c.y.n * divide_up(c.y.h, 4) * divide_up(c.y.w, 4);
   const int least = c.op.kernel.h == 5 ? 16 : 24;
-  return c.dtype == DType::f32 && c.group_channels() >= least && c.group_filters() >= least;
+  return c.dtype == DType::f32 && c.group_channels() >= least && c.group_filters() >= least && tiles >= 8;
 }
 
 Lowered::Step winograd_step(const ConvUnit& c, int tile, Pass pass, const Context& context) {
@@ -123,13 +117,13 @@ Prepared winograd_prepare(const ConvUnit& c, int tile, const Context& context) {
     ThreadPool& pool = context.pool;
     auto product = product_of<T>(c, tile, Pass::forward, pool.threads(), context.set.kernels<T>());
     const std::int64_t before = fold_elements<T>(c);
-    const std::int64_t filters = prepares_filters(product) ? product.prepared_count() : 0;
+    const std::int64_t filters = product.keeps_filters() ? product.prepared_count() : 0;
     return Prepared{
         static_cast<std::size_t>(before + filters) * sizeof(T),
         step({Pass::prepare}, winograd_name(tile), [c, &pool, product = std::move(product), before](const Args& args) {
           if (c.folded) fold<T>(c, args);
           T* const prepared = static_cast<T*>(args.prepared);
-          if (prepares_filters(product))
+          if (product.keeps_filters())
             product.prepare(pool, args.w[0].as<T>(), c.folded ? prepared : nullptr, prepared + before);
         })};
   });

@@ -160,10 +160,9 @@ class ColumnProduct {
   static std::int64_t columns_in_place(const Columns& columns, std::int64_t rows, const MicroKernels<T>& kernels) {
     constexpr auto size = static_cast<std::int64_t>(sizeof(T));
     const std::int64_t lanes = kernels.lanes, body = columns.grid() / lanes * lanes;
-    const bool packing_pays = rows >= 256 && columns.count() >= 4 * kernels.width();
-    const bool in_place = !columns.staged() && !packing_pays && lanes * size == line_bytes && body >= 2 * lanes &&
-                          columns.plane() * size % page_bytes != 0;
-    return in_place ? body : 0;
+    if (columns.staged() || (rows >= 256 && columns.count() >= 4 * kernels.width())) return 0;
+    const bool whole_pages = columns.plane() * size % page_bytes == 0;
+    return lanes * size == line_bytes && body >= 2 * lanes && !whole_pages ? body : 0;
   }
 
   /// The columns of every image that are read in place, or the columns that are packed.

@@ -141,7 +141,8 @@ template <class T, class Store>
 void multiply(const Block<T>& block, const Store& store) {
   const MicroKernels<T>& kernels = *block.kernels;
   const std::int64_t width = kernels.width();
-  const bool keeps = block.along.sums != nullptr && !(block.along.begins && block.along.ends);
+  const bool begins = block.along.begins, ends = block.along.ends;
+  const bool keeps = block.along.sums != nullptr && !(begins && ends);
   constexpr std::int64_t line = line_bytes / static_cast<std::int64_t>(sizeof(T));
   const std::int64_t share = divide_up(line, divide_up(block.rows, kernels.rows));  // rows to prefetch, of every `line`
   alignas(line_bytes) T spill[most_tile_bytes / sizeof(T)];
@@ -153,18 +154,13 @@ void multiply(const Block<T>& block, const Store& store) {
                .ldc = width,
                .run = block.a.run,
                .run_pitch = block.a.run_pitch};
-  const Bounds<T>* const bounds = block.along.ends ? block.epilogue.bounds : nullptr;
-  const Activation<T>* const activation = block.along.ends ? block.epilogue.activation : nullptr;
-  Epilogue<T> direct{.scale = block.epilogue.scale,
-                     .bias = block.along.begins ? block.epilogue.bias : nullptr,
-                     .add = block.epilogue.add || !block.along.begins,
-                     .bounds = bounds,
-                     .activation = activation};
-  Epilogue<T> indirect{.scale = block.epilogue.scale, .add = keeps && !block.along.begins};
-  Epilogue<T> stored{.bias = keeps || block.along.begins ? block.epilogue.bias : nullptr,
-                     .add = block.epilogue.add || !(keeps || block.along.begins),
-                     .bounds = bounds,
-                     .activation = activation};
+  const Epilogue<T>& whole = block.epilogue;
+  const Bounds<T>* const bounds = ends ? whole.bounds : nullptr;
+  const Activation<T>* const activation = ends ? whole.activation : nullptr;
+  Epilogue<T> direct{whole.scale, begins ? whole.bias : nullptr, whole.add || !begins, bounds, activation};
+  Epilogue<T> indirect{.scale = whole.scale, .add = keeps && !begins};
+  const bool adds = whole.add || !(keeps || begins);
+  Epilogue<T> stored{nullptr, keeps || begins ? whole.bias : nullptr, adds, bounds, activation};
   if (kernels.enter != nullptr) kernels.enter();
   std::int64_t first = 0;  // first row of a panel to prefetch, of every `line` rows
   for (std::int64_t i = 0; i < block.rows; i += kernels.rows, first += share) {
@@ -181,8 +177,8 @@ void multiply(const Block<T>& block, const Store& store) {
         tile.c = panel.c + block.c.offset + i * block.c.ld;
         tile.ldc = block.c.ld;
         tile.epilogue = &direct;
-        non_temporal = block.c.non_temporal && !direct.add && activation == nullptr && block.along.ends &&
-                       whole_lines(tile, kernels);
+        non_temporal =
+            block.c.non_temporal && !direct.add && activation == nullptr && ends && whole_lines(tile, kernels);
       } else {
         tile.c = keeps ? block.along.sums + i * block.along.ld + column : spill;
         tile.ldc = keeps ? block.along.ld : width;
@@ -207,7 +203,7 @@ void multiply(const Block<T>& block, const Store& store) {
         activate(direct, tile.c, tile.ldc, rows, panel.count);
         continue;
       }
-      if (keeps && !block.along.ends) continue;
+      if (keeps && !ends) continue;
       store(OutputTile<T>{.ldc = block.c.ld,
                           .from = tile.c,
                           .ldf = tile.ldc,
@@ -216,7 +212,7 @@ void multiply(const Block<T>& block, const Store& store) {
                           .epilogue = stored},
             i, panel.column);
     }
-    // The fields of a copy could wait for the stores of the tiles.
+    // In place: loads of a copy would wait until the stores of the tiles are done.
     for (Epilogue<T>* const epilogue : {&direct, &indirect, &stored}) epilogue->advance(kernels.rows);
   }
   if (kernels.leave != nullptr) kernels.leave();

@@ -19,12 +19,11 @@ namespace lamina::eigen {
 constexpr std::int64_t line_bytes = 64;
 
 /// Size of the last-level cache where the system tells it, and 32 MiB at least. Only tests change it.
-inline std::int64_t non_temporal_bytes = std::max<std::int64_t>({
-  std::int64_t{32} << 20,
 #if defined(_SC_LEVEL3_CACHE_SIZE)
-      sysconf(_SC_LEVEL3_CACHE_SIZE),
+inline std::int64_t non_temporal_bytes = std::max<std::int64_t>(32 << 20, sysconf(_SC_LEVEL3_CACHE_SIZE));
+#else
+inline std::int64_t non_temporal_bytes = 32 << 20;
 #endif
-});
 
 /// Whether a tensor is large enough for non-temporal stores, and the processor has them.
 template <class T>

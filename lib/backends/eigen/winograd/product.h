@@ -75,7 +75,9 @@ class WinogradProduct {
     pixels_size_ = transforms_->patch * transforms_->patch_cols(longest) * lanes;
   }
 
-  std::int64_t tiles() const { return spans_.tiles(0, spans_.count()); }    ///< tiles of the batch
+  /// Whether inference keeps transformed filters. They take 4 times the memory of the filters (tiles of 2x2: 16 / 9
+  /// times; 5x5: 36 / 25 times). Where a filter serves many tiles, its transform costs less than a fifth of its use.
+  bool keeps_filters() const { return spans_.tiles(0, spans_.count()) < 64; }
   std::int64_t prepared_count() const { return e_.groups * group_size(); }  ///< elements written by prepare()
 
   void prepare(ThreadPool& pool, const T* w, const T* scale, T* to) const {
@@ -123,12 +125,13 @@ class WinogradProduct {
   static constexpr std::int64_t filter_worth = 12;      // cost of transforming a filter, in tiles that use it
 
   /// The partition of a block whose largest part is smallest. Every part transforms the filters of its outputs, unless
-  /// they are `transformed` before.
+  /// they are `transformed` before. Parts that share points wait for each other, which costs a quarter.
   static Partition divide(std::int64_t spans, std::int64_t longest, std::int64_t outputs, int threads, int lanes,
                           bool transformed) {
     const int row_parts = cheapest_divisor(threads, [&](int of_rows, int of_columns) {
       const std::int64_t tallest = divide_up(divide_up(outputs, lanes), of_rows) * lanes;
-      return tallest * (divide_up(spans, of_columns) * longest + (transformed ? 0 : filter_worth));
+      const std::int64_t uses = divide_up(spans, of_columns) * longest + (transformed ? 0 : filter_worth);
+      return tallest * uses * (of_rows == 1 ? 4 : 5);
     });
     return {threads / row_parts, row_parts};
   }
