@@ -275,7 +275,7 @@ void check(const BackendSettings& backends) {
 
 void check(const PlanSettings& plan) {
   if (plan.options.mode == Mode::inference &&
-      (plan.accumulate || plan.input_gradient || plan.options.keep != Keep::all))
+      (plan.accumulate.value_or(false) || plan.input_gradient.value_or(false) || plan.options.keep != Keep::all))
     throw UsageError("--accumulate, --input_gradient and --keep are of training: leave them out with --inference");
   if (!plan.choice_cache.empty() && !plan.options.choice.measure)
     throw UsageError("--choice_cache keeps measured choices: give --measure, too, or leave out --choice_cache");

@@ -13,11 +13,12 @@ namespace {
 
 constexpr std::int64_t oldest_opset = 6, newest_opset = 27;
 
-/// A note if batch norms may have been folded, or nothing. A bias is no sign of one: exporters leave out biases of 0.
-std::vector<std::string> note_of_norms(const std::vector<NodeMessage>& nodes) {
-  const auto count = [&](std::string_view op) { return std::ranges::count(nodes, op, &NodeMessage::op_type); };
-  const auto convolutions = count("Conv");
-  if (convolutions == 0 || count("BatchNormalization") > 0) return {};
+/// A note if batch norms may have been folded, or nothing. Convolutions without bias count, too, as exporters leave out
+/// a folded bias of zeros.
+std::vector<std::string> note_of_norms(const Graph& graph) {
+  const auto is_conv = [](const Node& node) { return std::holds_alternative<Conv>(node.op); };
+  const auto convolutions = std::ranges::count_if(graph.nodes(), is_conv);
+  if (convolutions == 0 || std::ranges::any_of(graph.nodes(), is_norm, &Node::op)) return {};
   return {"no batch norm, but " + std::to_string(convolutions) + " convolution" + (convolutions == 1 ? "" : "s") +
           ": if the model has batch norms, the exporter folded them, and they neither train nor take time; "
           "docs/onnx.md shows the export that keeps them"};
@@ -85,7 +86,7 @@ std::variant<OnnxModel, Constant> Importer::run_or_fold() {
   const std::string node = result_.graph.nodes()[static_cast<std::size_t>(dynamic->value.id())].name;
   result_.replaced_batch = fixed_batch_;
   for (const auto& notes :
-       {note_of_norms(file_.nodes), shared_.notes(),
+       {note_of_norms(result_.graph), shared_.notes(),
         note_of(learned_, "trains without being stated a parameter (OnnxOptions::trains can say otherwise)"),
         note_of(left_as_they_are_, "may be a parameter, and does not train (docs/onnx.md says when)")})
     result_.notes.insert(result_.notes.end(), notes.begin(), notes.end());
@@ -267,8 +268,8 @@ void Importer::import_node(std::size_t index) {
     if (!node.is_of_onnx())
       throw Refusal{"the operators of the domain " + in_quotes(node.domain) + " are unknown here: use ONNX's own"};
     const OperatorRow* row = find_operator(node.op_type);
-    if (node.op_type.find("Sequence") != std::string_view::npos)
-      throw Refusal{"sequences are not supported: export with dynamo=False, which writes Split in their place"};
+    if (node.op_type != "ReverseSequence" && node.op_type.find("Sequence") != std::string_view::npos)
+      throw Refusal{"sequences are not supported: PyTorch with dynamo=False writes Split in their place"};
     if (row == nullptr && find_folding(node.op_type) == nullptr) throw Refusal{"this operator is not supported"};
     if (context.all_constant() && (row == nullptr || row->folds)) return context.fold();
     if (row == nullptr) throw Refusal{"it works on computed values: it is read on constants and extents alone"};

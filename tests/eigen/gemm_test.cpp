@@ -77,7 +77,7 @@ const std::vector<GemmCase> gemm_cases = {
     {{2, 9, 6, 10}, {.channels = 7, .kernel = 2, .stride = 2}},
     // residues of one column each; transposed weights at distances of multiples of 1 KiB, in one and two groups
     {{2, 6, 3, 2}, {.channels = 7, .kernel = 3, .stride = {1, 2}, .pad = 1}},
-    {{1, 6, 5, 6}, {.channels = 256, .kernel = 1}},
+    {{1, 6, 14, 15}, {.channels = 256, .kernel = 1}},
     {{1, 10, 5, 6}, {.channels = 512, .kernel = 3, .stride = 2, .pad = 1, .groups = 2}},
     // filters and channels that are transposed at once, and fewer; a kernel too large for it
     {{1, 21, 9, 8}, {.channels = 37, .kernel = 3, .stride = 2, .pad = 1}},

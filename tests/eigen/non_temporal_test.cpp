@@ -82,15 +82,15 @@ Pair channel_by_channel(const Shape& x, const std::string& algorithm, Conv op) {
 
 void check_pair(const Pair& pair, const eigen::InstructionSet& set,
                 const Conditions& conditions = {.dtype = DType::f32}, const Sharing& sharing = {}) {
-  eigen::non_temporal_bytes = std::int64_t{32} << 20;
+  non_temporal_bytes() = std::int64_t{32} << 20;
   INFO(to_string(pair.large) << ' ' << to_string(conditions) << ", " << set.name << ", dx in dy: " << sharing.dx_in_dy);
   const auto backend = make_backend("eigen", {.threads = 2, .instruction_set = set.name});
   const Spec large = *make_spec(*backend, pair.large, conditions), small = *make_spec(*backend, pair.small, conditions);
 #if defined(__x86_64__)
-  const bool f32 = conditions.dtype == DType::f32;
-  REQUIRE(
-      (!f32 || eigen::wants_non_temporal<float>(large.y.shape) || eigen::wants_non_temporal<float>(large.x[0].shape)));
-  REQUIRE((f32 || eigen::wants_non_temporal<double>(large.y.shape)));
+  const auto is_large = [f32 = conditions.dtype == DType::f32](const Shape& shape) {
+    return f32 ? eigen::wants_non_temporal<float>(shape) : eigen::wants_non_temporal<double>(shape);
+  };
+  REQUIRE((is_large(large.y.shape) || is_large(large.x[0].shape)));
   REQUIRE(!eigen::wants_non_temporal<double>(small.y.shape));
 #endif
   const Choice choice{.algorithm = {pair.algorithm, pair.algorithm, pair.algorithm}};

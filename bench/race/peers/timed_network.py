@@ -20,7 +20,7 @@ class TimedNetwork:
     def __init__(self, name, mode, layout, batch, variant, shape=None):
         """`shape`: of the images. Without it, the batch and the network's protocol give their extents."""
         its, device = networks.protocol_of(name), variant.device
-        self.training, self.variant = mode == "training", variant
+        self.name, self.training, self.variant = name, mode == "training", variant
         self.net = torch_nets.randomise(torch_nets.build(name), seed=1).to(device, memory_format=FORMATS[layout])
         self.net.train(self.training)
         shape = shape or (batch, its.channels, its.image, its.image)
@@ -38,6 +38,8 @@ class TimedNetwork:
         try:
             torch_nets.load(self.net, weights)
         except RuntimeError as error:  # its message has several lines
+            if not self.name.endswith(".onnx"):
+                raise
             raise child.Refused("torchvision's network has other parameters than this file: export that network by "
                                 "dynamo=False for training, as docs/peers.md shows "
                                 f"({' '.join(str(error).split())[:160]})") from error

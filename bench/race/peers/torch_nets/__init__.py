@@ -10,27 +10,27 @@ from torch import nn
 from torch_nets import images, inception, resnet, straight
 
 # {network: (its name in torchvision, settings)}. The settings turn off parts that Lamina's networks do not have:
-# dropout in some networks, stochastic depth, auxiliary classifiers.
+# dropout in some networks, auxiliary classifiers.
 TORCHVISION = {
     "vgg_a": ("vgg11", {"dropout": 0.0}), "alexnet_owt": ("alexnet", {"dropout": 0.0}),
     **{name: (name.removesuffix("_tv"), {"aux_logits": False, "init_weights": False})
        for name in ("googlenet_tv", "googlenet", "inception_v3")},
-    "efficientnet_b0": ("efficientnet_b0", {"stochastic_depth_prob": 0.0}),
-    "convnext_tiny": ("convnext_tiny", {"stochastic_depth_prob": 0.0}),
 } | {name: (name, {}) for name in ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnext50_32x4d",
-                                   "vgg16", "vgg19", "mobilenet_v2")}
+                                   "vgg16", "vgg19", "mobilenet_v2", "efficientnet_b0", "convnext_tiny")}
 
 
 def build(name, softmax=None):
     """A network by name, or torchvision's of an ONNX file's name. `softmax` None: as in its protocol."""
     softmax = networks.protocol_of(name).softmax if softmax is None else softmax
     if name.endswith(".onnx") or name in TORCHVISION:
-        from torchvision import models  # imported here, because trainings do not need torchvision
+        from torchvision import models, ops  # imported here, because trainings do not need torchvision
         its = networks.name_of(name)
         theirs, settings = TORCHVISION.get(its, (its, {}))
         if theirs not in models.list_models():
             raise child.Refused(f"torchvision has no network {theirs}; PyTorch races only files named after one it has")
         net = models.get_model(theirs, **settings)
+        for module in (module for module in net.modules() if isinstance(module, ops.StochasticDepth)):
+            module.p = 0.0  # Lamina has no random depth
         if name in TORCHVISION and theirs.startswith(("vgg", "alexnet")):
             net.avgpool = nn.Identity()  # the maps already have the size that this pooling would make
     else:

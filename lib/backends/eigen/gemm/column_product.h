@@ -1,7 +1,7 @@
 #pragma once
 // Weights times the matrix of columns: the product of a convolution's forward pass and its data gradient. Columns that
-// are the image itself (1x1 with stride 1) are read in place, up to the last whole vector; other columns are packed. If
-// all images together leave at most half a vector of columns, these few are packed along k.
+// are the image itself (1x1 with stride 1) may be read in place (columns_in_place), up to the last whole vector; others
+// are packed. If all images together leave at most half a vector of columns, these few are packed along k.
 
 #include <algorithm>
 #include <cstddef>
@@ -154,9 +154,10 @@ class ColumnProduct {
     return columns >= 16 * line ? line : lanes;
   }
 
-  /// Number of columns of an image that are read in place, in whole vectors. It is 0 in four cases. Many rows of a pay
-  /// for packed panels, whose rows lie side by side. Rows that are whole pages apart share few sets of a cache. A panel
-  /// of one vector is slow. Rows of short vectors end within cache lines, which the next panel reads again.
+  /// Number of columns of an image that are read in place, in whole vectors. It is 0 in these cases. Columns are not
+  /// the image. The first factor has so many rows that packed panels pay: their rows lie side by side. Rows that are
+  /// whole pages apart share few sets of a cache. A panel of one vector is slow. Rows of short vectors end within cache
+  /// lines, which the next panel reads again.
   static std::int64_t columns_in_place(const Columns& columns, std::int64_t rows, const MicroKernels<T>& kernels) {
     constexpr auto size = static_cast<std::int64_t>(sizeof(T));
     const std::int64_t lanes = kernels.lanes, body = columns.grid() / lanes * lanes;

@@ -157,10 +157,16 @@ void multiply(const Block<T>& block, const Store& store) {
   const Epilogue<T>& whole = block.epilogue;
   const Bounds<T>* const bounds = ends ? whole.bounds : nullptr;
   const Activation<T>* const activation = ends ? whole.activation : nullptr;
-  Epilogue<T> direct{whole.scale, begins ? whole.bias : nullptr, whole.add || !begins, bounds, activation};
+  Epilogue<T> direct{.scale = whole.scale,
+                     .bias = begins ? whole.bias : nullptr,
+                     .add = whole.add || !begins,
+                     .bounds = bounds,
+                     .activation = activation};
   Epilogue<T> indirect{.scale = whole.scale, .add = keeps && !begins};
-  const bool adds = whole.add || !(keeps || begins);
-  Epilogue<T> stored{nullptr, keeps || begins ? whole.bias : nullptr, adds, bounds, activation};
+  Epilogue<T> stored{.bias = keeps || begins ? whole.bias : nullptr,
+                     .add = whole.add || !(keeps || begins),
+                     .bounds = bounds,
+                     .activation = activation};
   if (kernels.enter != nullptr) kernels.enter();
   std::int64_t first = 0;  // first row of a panel to prefetch, of every `line` rows
   for (std::int64_t i = 0; i < block.rows; i += kernels.rows, first += share) {
@@ -212,7 +218,7 @@ void multiply(const Block<T>& block, const Store& store) {
                           .epilogue = stored},
             i, panel.column);
     }
-    // In place: loads of a copy would wait until the stores of the tiles are done.
+    // Advanced in place: the loads of a copy would wait for the stores of the tiles.
     for (Epilogue<T>* const epilogue : {&direct, &indirect, &stored}) epilogue->advance(kernels.rows);
   }
   if (kernels.leave != nullptr) kernels.leave();

@@ -43,6 +43,7 @@ struct Epilogue {
     rows.advance(row);
     return rows;
   }
+  /// Moves on by this number of rows.
   void advance(std::int64_t rows) {
     if (scale != nullptr) scale += rows;
     if (bias != nullptr) bias += rows;

@@ -3,8 +3,6 @@
 // another one. For a tensor larger than the caches both are useless, since its first elements are evicted before anyone
 // reads them.
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 
@@ -14,22 +12,21 @@
 #include <immintrin.h>
 #endif
 
-namespace lamina::eigen {
+namespace lamina {
+
+/// Least bytes of a tensor that is written by non-temporal stores: the size of the last-level cache, and 32 MiB at
+/// least. A virtual machine tells the whole cache of its host. Tests change it.
+std::int64_t& non_temporal_bytes();
+
+namespace eigen {
 
 constexpr std::int64_t line_bytes = 64;
-
-/// Size of the last-level cache where the system tells it, and 32 MiB at least. Only tests change it.
-#if defined(_SC_LEVEL3_CACHE_SIZE)
-inline std::int64_t non_temporal_bytes = std::max<std::int64_t>(32 << 20, sysconf(_SC_LEVEL3_CACHE_SIZE));
-#else
-inline std::int64_t non_temporal_bytes = 32 << 20;
-#endif
 
 /// Whether a tensor is large enough for non-temporal stores, and the processor has them.
 template <class T>
 bool wants_non_temporal([[maybe_unused]] const Shape& shape) {
 #if defined(__x86_64__)
-  return shape.count() * static_cast<std::int64_t>(sizeof(T)) >= non_temporal_bytes;
+  return shape.count() * static_cast<std::int64_t>(sizeof(T)) >= non_temporal_bytes();
 #else
   return false;
 #endif
@@ -44,17 +41,9 @@ void copy_non_temporal(T* to, const T* from, std::int64_t count) {
   const auto behind = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) / sizeof(T)) % line;
   for (const std::int64_t head = std::min(count, (line - behind) % line); i < head; ++i) to[i] = from[i];
   for (; i + line <= count; i += line) {
-#if defined(__AVX512F__)
-    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i), _mm512_loadu_si512(from + i));
-#elif defined(__AVX__)
-    for (std::int64_t j = 0; j < line; j += line / 2)
-      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i + j),
-                          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i + j)));
-#else
     for (std::int64_t j = 0; j < line; j += line / 4)
       _mm_stream_si128(reinterpret_cast<__m128i*>(to + i + j),
                        _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i + j)));
-#endif
   }
 #endif
   for (; i < count; ++i) to[i] = from[i];
@@ -67,4 +56,5 @@ inline void non_temporal_fence() {
 #endif
 }
 
-}  // namespace lamina::eigen
+}  // namespace eigen
+}  // namespace lamina
