@@ -14,8 +14,8 @@
 
 namespace lamina {
 
-/// Least bytes of a tensor that is written by non-temporal stores: the size of the last-level cache, and 32 MiB at
-/// least. A virtual machine tells the whole cache of its host. Tests change it.
+/// Least bytes of a tensor that is written by non-temporal stores: the size of the last-level cache, at least 32 MiB
+/// and at most 128 MiB, because other programs use a larger cache, too. Tests change it.
 std::int64_t& non_temporal_bytes();
 
 namespace eigen {
