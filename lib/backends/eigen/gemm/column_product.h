@@ -131,9 +131,8 @@ class ColumnProduct {
   static constexpr std::int64_t block_row_bytes = 2048;          // one row of a: eight rows fill a third of an L1 cache
   static constexpr std::int64_t block_panel_bytes = 512 * 1024;  // packed columns of a block: half of an L2 cache
   static constexpr std::int64_t in_place_bytes = 256 * 1024;     // a block read in place; the next one is prefetched
-  static constexpr std::int64_t page_bytes = 4096;
-  static constexpr std::int64_t packing_bytes = 16 * 1024;  // copied channels: half of an L1 cache
-  static constexpr std::int64_t planes_ahead = 2;           // planes from the copied to the prefetched plane
+  static constexpr std::int64_t packing_bytes = 16 * 1024;       // copied channels: half of an L1 cache
+  static constexpr std::int64_t planes_ahead = 2;                // planes from the copied to the prefetched plane
 
   /// The blocks of a sum along k. They are about equally deep, and have whole channels unless one channel is too deep.
   struct Depths {
@@ -162,7 +161,7 @@ class ColumnProduct {
     constexpr auto size = static_cast<std::int64_t>(sizeof(T));
     const std::int64_t lanes = kernels.lanes, body = columns.grid() / lanes * lanes;
     if (columns.staged() || (rows >= 256 && columns.count() >= 4 * kernels.width())) return 0;
-    const bool whole_pages = columns.plane() * size % page_bytes == 0;
+    const bool whole_pages = columns.plane() * size % 4096 == 0;
     return lanes * size == line_bytes && body >= 2 * lanes && !whole_pages ? body : 0;
   }
 

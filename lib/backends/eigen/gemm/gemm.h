@@ -157,16 +157,11 @@ void multiply(const Block<T>& block, const Store& store) {
   const Epilogue<T>& whole = block.epilogue;
   const Bounds<T>* const bounds = ends ? whole.bounds : nullptr;
   const Activation<T>* const activation = ends ? whole.activation : nullptr;
-  Epilogue<T> direct{.scale = whole.scale,
-                     .bias = begins ? whole.bias : nullptr,
-                     .add = whole.add || !begins,
-                     .bounds = bounds,
-                     .activation = activation};
+  Epilogue<T> direct{.scale = whole.scale, .add = whole.add || !begins, .bounds = bounds, .activation = activation};
+  if (begins) direct.bias = whole.bias;
   Epilogue<T> indirect{.scale = whole.scale, .add = keeps && !begins};
-  Epilogue<T> stored{.bias = keeps || begins ? whole.bias : nullptr,
-                     .add = whole.add || !(keeps || begins),
-                     .bounds = bounds,
-                     .activation = activation};
+  Epilogue<T> stored{.add = whole.add || !(keeps || begins), .bounds = bounds, .activation = activation};
+  if (keeps || begins) stored.bias = whole.bias;
   if (kernels.enter != nullptr) kernels.enter();
   std::int64_t first = 0;  // first row of a panel to prefetch, of every `line` rows
   for (std::int64_t i = 0; i < block.rows; i += kernels.rows, first += share) {

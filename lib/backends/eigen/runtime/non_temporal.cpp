@@ -2,9 +2,7 @@
 
 #include <fstream>
 
-namespace lamina {
-
-std::int64_t& non_temporal_bytes() {
+std::int64_t& lamina::non_temporal_bytes() {
   static std::int64_t bytes = [] {
     std::int64_t kibibytes = 0;
     std::ifstream("/sys/devices/system/cpu/cpu0/cache/index3/size") >> kibibytes;
@@ -12,5 +10,3 @@ std::int64_t& non_temporal_bytes() {
   }();
   return bytes;
 }
-
-}  // namespace lamina
