@@ -205,13 +205,9 @@ void multiply(const Block<T>& block, const Store& store) {
         continue;
       }
       if (keeps && !ends) continue;
-      store(OutputTile<T>{.ldc = block.c.ld,
-                          .from = tile.c,
-                          .ldf = tile.ldc,
-                          .rows = rows,
-                          .count = panel.count,
-                          .epilogue = stored},
-            i, panel.column);
+      OutputTile<T> its{.ldc = block.c.ld, .from = tile.c, .ldf = tile.ldc, .rows = rows, .count = panel.count};
+      its.epilogue = stored;
+      store(its, i, panel.column);
     }
     // Advanced in place: the loads of a copy would wait for the stores of the tiles.
     for (Epilogue<T>* const epilogue : {&direct, &indirect, &stored}) epilogue->advance(kernels.rows);

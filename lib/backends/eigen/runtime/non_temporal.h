@@ -38,12 +38,17 @@ void copy_non_temporal(T* to, const T* from, std::int64_t count) {
   std::int64_t i = 0;
 #if defined(__x86_64__)
   constexpr std::int64_t line = line_bytes / static_cast<std::int64_t>(sizeof(T));
-  const auto behind = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) / sizeof(T)) % line;
-  for (const std::int64_t head = std::min(count, (line - behind) % line); i < head; ++i) to[i] = from[i];
+  for (; i < count && reinterpret_cast<std::uintptr_t>(to + i) % line_bytes != 0; ++i) to[i] = from[i];
   for (; i + line <= count; i += line) {
-    for (std::int64_t j = 0; j < line; j += line / 4)
-      _mm_stream_si128(reinterpret_cast<__m128i*>(to + i + j),
-                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i + j)));
+    const float* const in = reinterpret_cast<const float*>(from + i);
+    float* const out = reinterpret_cast<float*>(to + i);
+#if defined(__AVX512F__)
+    _mm512_stream_ps(out, _mm512_loadu_ps(in));
+#elif defined(__AVX__)
+    for (int j = 0; j < 16; j += 8) _mm256_stream_ps(out + j, _mm256_loadu_ps(in + j));
+#else
+    for (int j = 0; j < 16; j += 4) _mm_stream_ps(out + j, _mm_loadu_ps(in + j));
+#endif
   }
 #endif
   for (; i < count; ++i) to[i] = from[i];

@@ -131,7 +131,7 @@ class WinogradProduct {
     const int row_parts = cheapest_divisor(threads, [&](int of_rows, int of_columns) {
       const std::int64_t tallest = divide_up(divide_up(outputs, lanes), of_rows) * lanes;
       const std::int64_t uses = divide_up(spans, of_columns) * longest + (transformed ? 0 : filter_worth);
-      return tallest * uses * (of_rows == 1 ? 4 : 5);
+      return tallest * uses * (of_rows > 1 ? 5 : 4);
     });
     return {threads / row_parts, row_parts};
   }
