@@ -98,10 +98,11 @@ std::vector<Layer> layers_of(const Graph& graph, Backend& backend) {
   return layers;
 }
 
-/// A network that is small enough for quick sums in double, and wide enough for Winograd's algorithms by default.
+/// A network that is small enough for quick sums in double, and wide enough, with enough tiles, for Winograd's
+/// algorithms by default.
 Graph small(const std::string& name) {
   const bool deep = name == "vgg16";
-  return nets::build(name, {.batch = 2, .image = deep ? 32 : 64, .width_divisor = deep ? 4 : 2});
+  return nets::build(name, {.batch = 8, .image = deep ? 32 : 64, .width_divisor = deep ? 4 : 2});
 }
 
 }  // namespace
@@ -199,8 +200,8 @@ TEST_CASE("a convolution with batch norm and Add keeps its error bound, but exce
 TEST_CASE("every layer of a network keeps the documented error bound of its algorithm") {
   const auto eigen = make_backend("eigen");
   const double u = std::ldexp(1.0, -24);
-  int transformed = 0, products = 0;
   for (const char* network : {"alexnet", "resnet18", "vgg16"}) {
+    int transformed = 0, products = 0;
     for (const Layer& layer : layers_of(small(network), *eigen)) {
       const Spec spec = *make_spec(*eigen, layer.c, {.dtype = DType::f32});
       const Result want = reference(layer.c, layer.feed);
@@ -226,9 +227,9 @@ TEST_CASE("every layer of a network keeps the documented error bound of its algo
         }
       }
     }
+    CHECK(transformed >= 12);
+    CHECK(products >= 12);
   }
-  CHECK(transformed >= 12);
-  CHECK(products >= 36);
 }
 
 TEST_CASE("an error limit of 2e-4 leaves every layer a gemm, and 1e-6 gives an algorithm that guarantees it") {
