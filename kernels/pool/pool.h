@@ -1,5 +1,5 @@
 #pragma once
-// Pooling: the maximum or the mean of each window, the mean of each plane, and their gradients.
+// Pooling: the maximum or the mean of each window, and their gradients.
 
 #include "windows.h"
 
@@ -23,13 +23,5 @@ void average_pool_forward(Stream, const Windows&, bool count_padding, View<const
 /// dx, or dx += with `adds`.
 template <class T>
 void average_pool_backward(Stream, const Windows&, bool count_padding, View<const T> dy, View<T> dx, bool adds);
-
-/// y has the images and channels of x, and one pixel.
-template <class T>
-void global_average_pool_forward(Stream, View<const T> x, View<T> y);
-
-/// dx, or dx += with `adds`: dy / (H W) on every pixel of the plane.
-template <class T>
-void global_average_pool_backward(Stream, View<const T> dy, View<T> dx, bool adds);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -38,11 +38,13 @@ class CudaMixedPrecision final : public MixedPrecisionLowering {
   Lowered lower(const Spec& spec, const Choice& choice) override {
     return std::visit(
         [&]<class T>(const T& op) -> Lowered {
-          if constexpr (OneOf<T, Input, Conv, FullyConnected>)
-            throw UsageError("cuda: " + to_string(spec.op) + " is lowered by its table");
+          if constexpr (std::is_same_v<T, Input>)
+            throw UsageError("cuda: " + to_string(spec.op) + " has no kernels");
+          else if constexpr (OneOf<T, Conv, FullyConnected>)
+            return with_blas(chooser(spec).lower(choice), spec);
           else if constexpr (std::is_same_v<T, ConvTranspose>)
             return LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_,
-                                            [&](const Spec& of, const Choice& its) { return lower_by_table(of, its); });
+                                            [&](const Spec& of, const Choice& its) { return lower(of, its); });
           else
             return LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_);
         },
@@ -53,15 +55,16 @@ class CudaMixedPrecision final : public MixedPrecisionLowering {
   Chooser<Machine> chooser(const Spec& spec) {
     return {holds<Conv>(spec.op) ? conv_table() : connected_table(), spec, machine_, *this};
   }
-  Lowered lower_by_table(const Spec& spec, const Choice& choice) {
-    const Lowered lowered = chooser(spec).lower(choice);
-    for (const Lowered::Step& step : lowered.steps)
-      if (step.algorithm == im2col_gemm_name || step.algorithm == cublas_name)
-        machine_.make_blas(conv_unit(spec).dtype);
-    return lowered;
-  }
 
  private:
+  /// The unit, for which cuBLAS is opened if a step needs it.
+  Lowered with_blas(Lowered unit, const Spec& spec) {
+    for (const Lowered::Step& step : unit.steps)
+      if (step.algorithm == im2col_gemm_name || step.algorithm == cublas_name)
+        machine_.make_blas(conv_unit(spec).dtype);
+    return unit;
+  }
+
   Machine& machine_;
 };
 
@@ -91,7 +94,7 @@ class CudaBackend final : public Backend {
 
   Lowered lower(const Spec& spec, const Choice& choice) override {
     check_spec(machine_.backend, spec, choice);
-    if (has_table(spec.op)) return halves_.lower_by_table(spec, choice);
+    if (has_table(spec.op)) return halves_.lower(spec, choice);
     const bool copies = has_halves(spec) || spec.y.layout == Layout::nhwc;
     Lowered lowered = copies ? lower_on_copies(spec, choice, halves_) : halves_.lower(spec, choice);
     if (!holds<ConvTranspose, Recurrent>(spec.op)) check_direct(machine_.backend, spec, choice, lowered);

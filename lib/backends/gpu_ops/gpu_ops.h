@@ -64,10 +64,26 @@ auto to_dx(const Spec& spec, Function function) {
   };
 }
 
+/// A kernel of the library that launches device kernels by function(stream, args). It keeps a reference to `on`.
+template <class Function>
+class LaunchKernel final : public Kernel {
+ public:
+  LaunchKernel(const Launcher& on, Function function, std::size_t workspace_bytes)
+      : on_(on), function_(std::move(function)), workspace_bytes_(workspace_bytes) {}
+  std::size_t workspace_bytes() const override { return workspace_bytes_; }
+  void run(const Args& args) override { on_.launch(function_, args); }
+
+ private:
+  const Launcher& on_;
+  Function function_;
+  std::size_t workspace_bytes_;
+};
+
 template <class Function>
 Lowered::Step launches(const Launcher& on, std::vector<Pass> passes, std::string algorithm, Function function,
                        std::size_t workspace_bytes = 0) {
-  return step(std::move(passes), std::move(algorithm), launching(on, std::move(function)), workspace_bytes);
+  return {{std::move(passes), std::move(algorithm)},
+          std::make_shared<LaunchKernel<Function>>(on, std::move(function), workspace_bytes)};
 }
 
 template <class Function>
