@@ -12,7 +12,7 @@ namespace {
 
 CLI::Range counts() { return {1, std::numeric_limits<int>::max(), "from 1"}; }
 
-// Functions that add an option for a field, or that make such a function: the argument `add` of flag() in the table.
+// Functions that make the argument `add` of flag(), as those in flags.h, and arguments `add`. The table uses them.
 
 template <class... Checks>
 auto list(const char* text, Checks... checks) {
