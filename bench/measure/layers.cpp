@@ -99,7 +99,7 @@ std::vector<NamedAlgorithm> algorithms_of(Backends& backends, const Config& c, c
     for (const DistinctLayer& other : distinct_layers(graph))
       if (other.first().op.index() == node.op.index())
         add_new(list, backend.algorithms(spec_of(backend, graph, other.first(), c, wants_dx), pass), false);
-    if (std::holds_alternative<Conv>(node.op)) {  // `plain` is a layer that every algorithm should accept
+    if (std::holds_alternative<Conv>(node.op)) {  // `plain` is a layer that most algorithms accept
       const Graph plain = Layer{.op = Conv{.channels = 64, .kernel = 3, .pad = 1}, .x = {c.batch, 64, 56, 56}}.graph();
       add_new(list, backend.algorithms(spec_of(backend, plain, plain.nodes().back(), c, wants_dx), pass), false);
     }

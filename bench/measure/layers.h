@@ -53,7 +53,7 @@ struct NamedAlgorithm {
 
 /// The algorithms that the backend lists for the layer and pass. After them, not `listed`, further algorithms that the
 /// backend lists for other layers of the network with the same kind of op and, for a convolution, for a plain 3x3
-/// convolution. If the backend was not built: only "none".
+/// convolution. If the backend was not built or refuses the layer: only "none".
 std::vector<NamedAlgorithm> algorithms_of(Backends&, const Config&, const Graph&, const Node&, Pass);
 
 /// The options of a plan of one layer: the named algorithm for one pass, and the algorithms of the other passes by

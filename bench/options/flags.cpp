@@ -12,7 +12,7 @@ namespace {
 
 CLI::Range counts() { return {1, std::numeric_limits<int>::max(), "from 1"}; }
 
-// Functions that add an option for a field. Each is the parameter `add` of flag(); the table below uses them.
+// Functions that make the argument `add` of flag(), as those in flags.h, and arguments `add`. The table uses them.
 
 template <class... Checks>
 auto list(const char* text, Checks... checks) {
@@ -108,7 +108,7 @@ const std::vector<Flag<PlanningSettings>>& planning_flags() {
            Keys::all),  // no subcommand takes it: mpirun sets the number
       flag("--onnx_extents", onnx_flags, LAMINA_AT(net.onnx_settings.extents), add_onnx_extents, Keys::files),
       flag("--onnx_output", onnx_flags, LAMINA_AT(net.onnx_settings.output),
-           of_onnx(value("Output to use if these files have several")), Keys::files),
+           of_onnx(value("Output to use, for files that have several")), Keys::files),
       flag("--all_refusals", onnx_flags, LAMINA_AT(net.onnx_settings.all_refusals),
            of_onnx(on("Name every node that cannot be read, not only the first"))),
       flag("--cuda_graph", row_flags, LAMINA_AT(plan.cuda_graph),

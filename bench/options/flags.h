@@ -179,7 +179,7 @@ Flag<Settings> flag(std::string name, unsigned set, At at, Add add, Keys keys = 
 #define LAMINA_AT(field) \
   [](auto& settings) -> auto& { return settings.field; }
 
-// Functions that add an option for a field. Each is the parameter `add` of flag().
+// Functions that make the argument `add` of flag(): a function that adds an option for a field.
 template <class... Checks>
 auto value(const char* text, Checks... checks) {
   return [=](CLI::App& app, const std::string& name, auto& to) {

@@ -2,7 +2,7 @@
 // One hidden value of an LSTM or a GRU at one step, forward and backward.
 //
 // The gates are in the order i, f, g, o or r, z, n, m. The cell of a GRU is its h. A type has
-//   matrices     number of gates with a product of x: the first ones; as many have one of h
+//   matrices     number of gates with a product of x, the first ones; as many gates have a product of h
 //   of_h         index of a gate among those with a product of h; -1: it has none
 //   forward      activates the gates in place, makes the cell from the cell before, gives h
 //   gradient     the gradients of the gates' arguments. On entry dc is the gradient of the cell from the next step, on

@@ -1,4 +1,4 @@
-// A recurrent op's tensors as rows and back, and its input product where x is ids.
+// Copies a recurrent op's tensors to rows and back, and multiplies ids by the input weights.
 //
 // To rows and back: transposes. Ids: a thread writes one gate of one row, or one element of a one-hot row. dw for ids:
 // a block has one id and 128 gates, and walks all rows; the sum has the order of the rows.

@@ -14,7 +14,7 @@ namespace lamina::training {
 /// Throws UsageError for an unknown initialiser or parameter.
 void fill_parameters(Plan&, const TrainerOptions&);
 
-/// The names of the state that counts: the steps of every dropout.
+/// The names of the counters among the state: the steps of every dropout.
 std::vector<std::string> counters_of(const Plan&);
 
 /// The state of a run, except for its plan.
@@ -28,7 +28,7 @@ struct RunState {
 };
 
 /// The description of a run: parts with ", " between them. `samples` is the number in an epoch, `batch` the global
-/// batch of all ranks. Calls the schedule up to 2^40 and reads up to eight samples.
+/// batch of all ranks. Calls the schedule with powers of two up to 2^40, and reads up to eight samples.
 std::string describe_run(const Plan&, const TrainerOptions&, const Source&, std::int64_t samples, int batch);
 
 /// Writes the file as a whole or not at all. Waits for the device. Throws FileError. Throws Error if a parameter or a

@@ -46,7 +46,7 @@ TEST_CASE("the distinct layers of a network stand for all of its layers") {
   }
 }
 
-TEST_CASE("a pass's operations are two per multiply-add and all others, without an unwanted image gradient") {
+TEST_CASE("a pass counts two operations per multiply-add and all other operations, but no unwanted image gradient") {
   Session session;
   const Graph graph = session.plans.graph({"vgg16", "eigen", DType::f32, Layout::nchw, 1});
   const double products = 2.0 * 15'470'264'320;

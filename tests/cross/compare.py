@@ -21,7 +21,7 @@ def main(ours, other, bound):
     worst = {}
     for name, numbers in ours.items():
         if len(numbers) != len(other[name]):
-            raise SystemExit(f"{name} has {len(numbers)} numbers, and {len(other[name])}")
+            raise SystemExit(f"{name} has {len(numbers)} numbers in OURS, {len(other[name])} in OTHER")
         largest = max(map(abs, numbers)) or 1
         worst[name] = max(abs(a - b) for a, b in zip(numbers, other[name])) / largest
     name = max(worst, key=worst.get)

@@ -112,9 +112,7 @@ TEST_CASE(
   CHECK(beta_of(Pass::backward_params, backward_filter_alpha) == (dtype == DType::f32 ? 1 : 0));
 }
 
-TEST_CASE(
-    "a product that is the only reader of a product with ReLU masks its own dx, in nhwc by one graph of two "
-    "operations") {
+TEST_CASE("a product masks its dx if no other op reads the ReLU before it, and in nhwc one graph makes and masks dx") {
   Graph graph("chain");
   Value x = relu(conv(graph.input({2, 3, 9, 9}), "a", {.channels = 4, .kernel = 3, .pad = 1}));
   x = relu(conv(x, "b", {.channels = 4, .kernel = 3, .pad = 1}));
@@ -172,7 +170,7 @@ TEST_CASE("a batch norm with Add and ReLU has one graph for forward and one grap
   CHECK(id_of(backward[2], norm_backward_dx) == id_dx);
 }
 
-TEST_CASE("a max pool keeps its indices in training, and with rounding up has padding at the end of the image") {
+TEST_CASE("a max pool keeps its indices in training, and has no padding at the end if its windows fill the image") {
   const Mode mode = GENERATE(Mode::training, Mode::inference);
   const Spec spec =
       last_unit([](Value x) { return max_pool(x, "pool", {.window = 3, .stride = 2, .rounding = Rounding::up}); },
@@ -181,7 +179,7 @@ TEST_CASE("a max pool keeps its indices in training, and with rounding up has pa
   CHECK((forward.at(0).others.count(resample_forward_index) == 1) == (mode == Mode::training));
   const auto& form = forward[0].others.at(resample_forward_form)[0].numbers;
   CHECK(form.at(resample_window) == Numbers{3, 1, 3, 1});
-  CHECK(form.at(resample_post_paddings) == Numbers{0, 1, 0, 1});  // 9 and 7 hold four and three windows
+  CHECK(form.at(resample_post_paddings) == Numbers{0, 1, 0, 1});  // 0 / 1: windows fill 9 rows and 7 columns
   if (mode == Mode::training) CHECK(told(spec, Pass::backward_data).at(0).kind == operation_resample_backward);
 }
 
@@ -329,7 +327,7 @@ TEST_CASE("a plan's file that is cut, changed or of another key is replaced, and
   CHECK(complaint.empty());
 }
 
-TEST_CASE("a read-only folder of plans gives a complaint, and a file in place of the folder is a FileError") {
+TEST_CASE("a plan that cannot be written gives a complaint, and a file in place of the folder is a FileError") {
   const Folder folder;
   test::write(folder / "file", "x");
   CHECK_THROWS_MATCHES(KeptPlans(folder / "file"), FileError, Says("not a folder for plans"));

@@ -1,5 +1,5 @@
-// Ops have the same bits on any number of threads, except convolutions and fully connected ops. These divide their sums
-// among threads, and have the same bits only on the same number of threads.
+// Ops have the same bits on any number of threads, except convolutions, fully connected and recurrent ops. These divide
+// their sums among threads, and have the same bits only on the same number of threads.
 
 #include "lamina/nets.h"
 #include "tests/support/cases/plans.h"
@@ -61,7 +61,7 @@ const std::vector<Case> cases = {
     {"", Slice{.first = 2, .count = 4}, {map}},
 };
 
-/// Products that are shared by columns, filters, images or groups; incomplete tiles; more threads than shares.
+/// Products that threads divide by columns, filters, images or groups; incomplete tiles; more threads than shares.
 const std::vector<Case> products = {
     {"", Conv{.channels = 28, .kernel = 3, .pad = 1}, {{3, 25, 14, 14}}},
     {"", Conv{.channels = 20, .kernel = 3, .pad = 1}, {{1, 12, 29, 31}}, {{Relu{}}}},
@@ -118,7 +118,7 @@ TEST_CASE("a network gives the same bits on every run with the same number of th
   }
 }
 
-TEST_CASE("every op but convolution and fully connected gives the same bits for any number of threads") {
+TEST_CASE("every op but conv, fully connected and recurrent gives the same bits for any number of threads") {
   const auto one = make_backend("eigen", {.threads = 1});
   for (const int threads : {2, 3, 5}) {
     const auto several = make_backend("eigen", {.threads = threads});

@@ -17,7 +17,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// Keys that differ in each part. The texts of some would be equal without the lengths of the parts.
+/// Keys that differ from the first in some part. Some texts would be equal if they lacked the lengths of the parts.
 std::vector<ChoiceKey> keys() {
   const ChoiceKey plain{"b", "d", "v", "conv(8, 3x3)", {.workspace_limit = 1000}};
   std::vector<ChoiceKey> all(13, plain);

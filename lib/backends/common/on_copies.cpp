@@ -53,7 +53,7 @@ struct MemoryAccess {
   std::vector<bool> reads_x, reads_dx, writes_dx;
   std::size_t reads_w = 0;  ///< number of parameters that are read: the first reads_w
   bool reads_y = false, writes_y = false, makes_y = false, reads_dy = false;
-  int y_in_x = -1, dx_in_dy = -1;  ///< x whose copy y overwrites, dx that overwrites dy's copy; -1: none
+  int y_in_x = -1, dx_in_dy = -1;  ///< index of the x whose copy holds y, of the dx that dy's copy holds; -1: none
 
   MemoryAccess(const Spec& spec, const Lowered& lowered, const Lowered::Step& step, const ComputeType& form)
       : reads_x(spec.x.size()), reads_dx(spec.x.size()), writes_dx(spec.x.size()) {
@@ -83,7 +83,7 @@ struct MemoryAccess {
       reads_dx[i] = writes_dx[i] && adds_dx(spec, i);
       if (writes_dx[i] && in_place(lowered.dx_may_alias_dy, i, spec.y.gradient_pitch)) dx_in_dy = static_cast<int>(i);
     }
-    // If a kernel adds to a gradient, no dx overwrites dy, because a value that is given twice needs dy again.
+    // If a kernel adds to a gradient, no dx overwrites dy: the dx of an input that is given twice needs dy twice.
     if (std::find(reads_dx.begin(), reads_dx.end(), true) != reads_dx.end()) dx_in_dy = -1;
   }
 };
@@ -338,7 +338,7 @@ Choice OnCopies::left_of(const Choice& choice) const {
   const double u = is_half(values) ? unit_roundoff(values) : 0;
   if (choice.max_error < u)
     throw Unsupported(unit_text(spec_, units_) + ": values of " + std::string(to_string(values)) +
-                      " are rounded by a relative error of up to " + shortest(u) + ", not " +
+                      " have relative rounding errors of up to " + shortest(u) + ", above " +
                       shortest(choice.max_error));
   left.max_error = (choice.max_error - u) / (1 + u);
   if (!form_.copies()) return left;

@@ -16,7 +16,7 @@ class MixedPrecisionLowering {
  public:
   virtual ~MixedPrecisionLowering() = default;
   virtual std::string_view backend() const = 0;
-  /// Largest number of elements in all widened values of a chunk, so that they stay in cache.
+  /// Largest number of elements in all copied values of a chunk, so that they stay in cache.
   virtual std::int64_t chunk_elements() const = 0;
   /// Whether kernels of the backend read and write the unit's halves directly. Asked only if all values of the unit
   /// have one type. False for an op with a table: Algorithm::takes answers for each of its rows.
@@ -31,7 +31,7 @@ class MixedPrecisionLowering {
   virtual void convert(const Tensor& to, const Tensor& from) = 0;
 };
 
-/// The unit as messages name it: "eigen: conv 64 3x3".
+/// The unit as messages name it: "eigen: conv(64, 3x3)".
 std::string unit_text(const Spec&, const MixedPrecisionLowering&);
 
 /// Whether any value of the unit is of f16 or bf16.

@@ -13,8 +13,8 @@ enum class Products : std::uint8_t { of_cudnn, of_cublas };
 /// description; empty if none is set.
 std::string math_environment();
 
-/// Throws UsageError if one of these variables would make strict products round to TF32 or be emulated, or TF32
-/// products not round. The message starts with `unit` and names the variable.
+/// Throws UsageError if one of these variables would round strict products to TF32, turn off TF32 that is asked for, or
+/// have cuBLAS emulate products. The message starts with `unit` and names the variable.
 void check_math_environment(const std::string& unit, DType, Math, Products);
 
 }  // namespace lamina

@@ -132,8 +132,8 @@ class LAMINA_API Trainer {
   /// The score without dropout, with the present parameters.
   Score evaluate(const Source&);
 
-  /// The scores of the epoch that began last, batch by batch. Empty if a checkpoint ended an epoch and no batch was
-  /// done since. Waits for the device.
+  /// The scores of the epoch that began last, batch by batch. Empty until a batch is done, if the run began or
+  /// resumed at the start of an epoch. Waits for the device.
   std::vector<Score> batch_scores() const;
 
   Plan& plan();  ///< the training plan; its parameters are the present ones
@@ -175,8 +175,8 @@ class LAMINA_API DataParallel {
   void write_once(const std::function<void()>& write) const;
 
  private:
-  /// Sums over all ranks the values that the call before `call` left (StepProperties::cross_rank_sums). `first` is the
-  /// first call of the pass.
+  /// Sums over all ranks the values that call `call` - 1 left (StepProperties::cross_rank_sums). `first` is the first
+  /// call of the pass.
   void join(const Plan&, std::size_t first, std::size_t call);
 
   struct Bucket {

@@ -42,8 +42,8 @@ std::size_t ByteSource::some(std::span<std::uint8_t> to) {
   const std::size_t count = gzip_ ? some_unpacked(to) : some_of_file(to);
   given_ += count;
   if (given_ > limit_)  // never without gzip
-    fail("its gzip stream gives more than " + std::to_string(limit_) + " bytes, " + std::to_string(most_expansion) +
-         " for each of the file; to read it anyway, unpack it first");
+    fail("its gzip stream gives more than " + std::to_string(limit_) + " bytes, over " +
+         std::to_string(most_expansion) + " for each byte of the file; to read it anyway, unpack it first");
   return count;
 }
 
@@ -92,7 +92,7 @@ std::vector<std::uint8_t> ByteSource::take(std::uint64_t count, const char* what
   if (count > left())
     fail("should have " + std::to_string(count) + " bytes of " + what + ", but " +
          (gzip_ ? "its gzip stream may give at most " : "has only ") + std::to_string(left()) +
-         (gzip_ ? " (" + std::to_string(most_expansion) + " for each of the file)" : ""));
+         (gzip_ ? " (" + std::to_string(most_expansion) + " for each byte of the file, but at least 1 MiB)" : ""));
   // A gzip stream may give less than its limit, so memory grows with the unpacked bytes.
   constexpr std::size_t first_step = std::size_t{1} << 16;
   std::vector<std::uint8_t> bytes;

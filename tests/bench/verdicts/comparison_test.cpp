@@ -61,7 +61,7 @@ TEST_CASE("a tenfold slowdown always fails the gate, even with one process or wh
         }) == 100);
 }
 
-TEST_CASE("with too few processes for an interval, rows differ only if the closest times differ over threefold") {
+TEST_CASE("with too few processes for an interval, rows differ only if even the closest times differ threefold") {
   Machine machine(214);
   const auto judged = [&](double factor, std::size_t count) { return compare(networks(machine, count, factor)); };
   const Comparison one = judged(2.5, 1);
@@ -123,7 +123,7 @@ TEST_CASE("at most 5 of 100 comparisons call a row equal that is slower by more 
         }) <= 5);
 }
 
-TEST_CASE("95 of 100 ledgers name a layer slower by 5 %, and a layer three times as slow slows the whole pass") {
+TEST_CASE("95 of 100 ledgers show that a layer is 5 % slower, and a layer three times as slow slows the whole pass") {
   Machine machine(213);
   const CompareRules rules{.smallest = 0.05};
   const auto ledgers = [&](std::size_t count, double slow) {
@@ -183,7 +183,8 @@ TEST_CASE("a process that other programs disturbed counts only with any_load") {
   CHECK(row.disturbed == 15);
   CHECK_THAT(row.reason, ContainsSubstring("30 %"));
   CHECK(row_of(compare(sides, {.any_load = true}), "net/resnet18").verdict == Verdict::slower);
-  // Other programs had half of the processors' time. It may explain half of 4; 2 is too little for one process.
+  // Other programs had half of the processors' time. This may explain a factor of 2. The other factor of 2 is too small
+  // for a verdict on one process.
   sides = networks(machine, 1, 4);
   sides.second[0].rows["net/resnet18"].others_share = 0.5;
   const ComparedRow loaded = row_of(compare(sides), "net/resnet18");

@@ -50,7 +50,7 @@ bool wants_addend_gradient(const Spec&);
 bool joins_graph(const Spec&, std::size_t count, const Op& next);
 
 /// Whether the graph of the data gradient of `reader`, which reads the unit's y, may apply the mask of the ReLU that
-/// ends the unit. cuDNN has engines for that in nhwc only.
+/// ends the unit. cuDNN has engines for this in nhwc and, for a fully connected reader, also in nchw.
 bool joins_gradient(const Spec&, const Spec& reader);
 
 /// A fully connected unit as a convolution of images of one pixel. Both have the same graph.

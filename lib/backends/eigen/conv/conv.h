@@ -61,8 +61,8 @@ bool depthwise_pays(const ConvUnit&, Pass, const Context&);
 /// Whether Winograd, with the largest tile that takes the unit, is likely the fastest algorithm (docs/ops/conv.md).
 bool winograd_pays(const ConvUnit&);
 
-/// Number of roundings of a finished sum: by a folded batch norm's scale (an addition, a root, a division) and the
-/// product with it, by the bias, by an addend, by an old content.
+/// Number of roundings after a sum: a folded batch norm's scale has three (an addition, a root, a division); the
+/// product with it, the bias, an addend and an old content have one each.
 int last_roundings(const ConvUnit&, Pass);
 
 /// The bound of |computed - exact| / (sum of |terms|) if no term is rounded more than n = `roundings` times on its way

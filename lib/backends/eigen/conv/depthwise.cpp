@@ -1,7 +1,7 @@
-// Convolutions whose groups have one channel or few, as sums over taps along the rows of planes.
+// Convolutions whose groups have few channels, as sums over taps along the rows of planes.
 //
 // forward           y at (p, q) = sum over taps of w[r][s] * x at the tap
-// backward_data     the same sums of dy, for one residue of the positions of x modulo the stride after another
+// backward_data     the same sums of dy; positions of x with one residue modulo the stride are computed together
 // backward_params   dw[r][s] = sum over positions of dy * x at the tap: tap_gradients.h
 //
 // Taps read copies of bands of planes. A vector has the sums of neighbours along a row or, where a group has a vector
@@ -78,7 +78,7 @@ class PlaneSums {
     T* copy;
     T* weights;     // data gradient: the weights of all planes for the taps of residue 0, then of residue 1, ...
     T* columns[2];  // sums of the columns of two residues
-    T* out;         // rows of results, which non-temporal stores copy from here
+    T* out;         // rows of results, before non-temporal stores copy them to y or dx
   };
 
   Scratch allocate(ScratchAllocator& scratch) const {

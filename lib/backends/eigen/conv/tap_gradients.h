@@ -1,5 +1,5 @@
 #pragma once
-// The weight gradient of convolutions whose groups have one channel or few.
+// The weight gradient of convolutions whose groups have few channels.
 //
 // A vector for each weight sums products over some bands. Its lanes are then added to a total in double. A thread has
 // some groups and all their images, so that no result depends on the number of threads. The dx of these groups in an

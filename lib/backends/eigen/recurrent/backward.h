@@ -4,7 +4,8 @@
 // Each thread has some images, and goes from the last step to the first. At each step it adds to dh the gradients of
 // the next step's gates, times the recurrent weights. Then it makes the gradients of this step's gates in one pass over
 // the rows, and keeps them. For a run of steps dx is one product. At the end the threads share the gates: the gradients
-// of all weights are products over all rows of all steps.
+// of all weights are products over all rows of all steps. The rows lie thread by thread, so the bits of these gradients
+// depend on the number of threads.
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,6 @@
 #pragma once
-// The ops compiled for one instruction set. Other code uses one symbol of their objects, the set. All sets come from
-// the same sources; one of them is chosen at run time.
+// The ops compiled for one instruction set. Other code uses only one of their symbols, the set. All sets come from the
+// same sources; one of them is chosen at run time.
 
 #include <span>
 #include <string>

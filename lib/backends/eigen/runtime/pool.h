@@ -14,7 +14,7 @@ namespace lamina::eigen {
 /// Threads start with the first run() and end with the pool.
 class ThreadPool {
  public:
-  explicit ThreadPool(int threads);  ///< 0: the number that this process may use (affinity mask, quota of its groups)
+  explicit ThreadPool(int threads);  ///< 0: all that the process may use (affinity mask, quotas of control groups)
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;  // workers hold its address
   ThreadPool& operator=(const ThreadPool&) = delete;
