@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "lamina/error.h"
 #include "lamina/nets.h"
@@ -46,31 +47,29 @@ Graph image_network(const Wanted& its) {
   return graph;
 }
 
-/// The network from ids of {batch, 1, steps, 1} to one logit.
-Graph fasttext(const Wanted& its) {
-  Graph graph("imdb_fasttext");
+/// A network from ids of {batch, 1, steps, 1} to one logit: body(embedded ids) is what comes before the last layer.
+Graph ids_network(const Wanted& its, const char* name, int steps, int features,
+                  const std::function<Value(Value)>& body) {
+  Graph graph(name);
   const Value labels = graph.input({its.batch, 1, 1, 1}, "labels");
-  Value x = graph.input({its.batch, 1, 400, 1}, "ids");
-  x = embedding(x, "embedding_1", {.vocabulary = its.vocabulary, .features = its.narrow(50)});
-  x = global_average_pool(x, "mean");  // over all steps, padding included
-  x = fully_connected(x, "dense_1", {.outputs = 1});
-  sigmoid_cross_entropy(x, labels, "loss", {.clip = keras_clip});
+  const Value ids = graph.input({its.batch, 1, steps, 1}, "ids");
+  const Value x = body(embedding(ids, "embedding_1", {.vocabulary = its.vocabulary, .features = its.narrow(features)}));
+  sigmoid_cross_entropy(fully_connected(x, "dense_1", {.outputs = 1}), labels, "loss", {.clip = keras_clip});
   return graph;
 }
 
+Graph fasttext(const Wanted& its) {  // the mean over all steps, padding included
+  return ids_network(its, "imdb_fasttext", 400, 50, [](Value x) { return global_average_pool(x, "mean"); });
+}
+
 Graph bilstm(const Wanted& its) {
-  Graph graph("imdb_bilstm");
-  const Value labels = graph.input({its.batch, 1, 1, 1}, "labels");
-  Value x = graph.input({its.batch, 1, 100, 1}, "ids");
-  x = embedding(x, "embedding_1", {.vocabulary = its.vocabulary, .features = its.narrow(128)});
-  const int hidden = its.narrow(64);
-  const Value forward = lstm(x, "lstm_1", {.hidden = hidden, .steps = Steps::last});
-  const Value backward = lstm(x, "lstm_1_reverse", {.hidden = hidden, .steps = Steps::last, .reverse = true});
-  x = concat({forward, backward}, "bidirectional_1");
-  if (its.options.dropout) x = dropout(x, "dropout_1", {.rate = 0.5});
-  x = fully_connected(x, "dense_1", {.outputs = 1});
-  sigmoid_cross_entropy(x, labels, "loss", {.clip = keras_clip});
-  return graph;
+  return ids_network(its, "imdb_bilstm", 100, 128, [&](Value x) {
+    const int hidden = its.narrow(64);
+    const Value forward = lstm(x, "lstm_1", {.hidden = hidden, .steps = Steps::last});
+    const Value backward = lstm(x, "lstm_1_reverse", {.hidden = hidden, .steps = Steps::last, .reverse = true});
+    const Value both = concat({forward, backward}, "bidirectional_1");
+    return its.options.dropout ? dropout(both, "dropout_1", {.rate = 0.5}) : both;
+  });
 }
 
 /// The network from characters as ids. The LSTM takes each id as its one-hot vector.

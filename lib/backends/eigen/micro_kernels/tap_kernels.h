@@ -32,7 +32,7 @@ struct TapCopy {
 };
 
 /// to[i * ldc + j] = sum over t of weights[t] * from[i * ld + offsets[t] + j] through the epilogue, for `rows` rows of
-/// `cols` elements. Behind each row of `from`, up to a vector less one element are read.
+/// `cols` elements. Behind each row of `from`, a whole number of vectors, up to one more vector is read.
 template <class T>
 struct TapSums {
   T* to;
