@@ -224,7 +224,8 @@ void add_means(std::vector<MeanRatio>& means, const std::vector<ComparedRow>& ro
     for (const auto& [round, its] : rounds)
       if (its.size() == group.size()) of_rounds.push_back(geometric_mean(its));
     const double middle = geometric_mean(ratios);
-    MeanRatio mean{of.first, of.second, rows.front().first, rows.front().second, networks.size(), middle};
+    // std::get, because clang-tidy 16 crashes at a member of a binding
+    MeanRatio mean{std::get<0>(of), std::get<1>(of), rows.front().first, rows.front().second, networks.size(), middle};
     if (of_rounds.size() >= fewest_samples) {
       const Interval ratio = median_interval(of_rounds);
       mean.interval = {std::min(ratio.low, middle), middle, std::max(ratio.high, middle)};

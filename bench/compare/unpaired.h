@@ -8,10 +8,10 @@
 
 namespace lamina::bench {
 
-/// The place of the interval's lower end among the sorted ratios of all pairs, counted from 1, for runs of `first` and
-/// `second` samples. The upper end has the same place counted from the last. By the test of Mann and Whitney: exact up
+/// The place of the interval's lower end among the sorted ratios of all pairs, counted from 1, for runs of `n` and `m`
+/// samples. The upper end has the same place counted from the last. By the test of Mann and Whitney: exact up
 /// to 25 samples a run, and above by the normal distribution. 0: too few samples for an interval of this level.
-std::size_t unpaired_rank(std::size_t first, std::size_t second, double level = interval_level);
+std::size_t unpaired_rank(std::size_t n, std::size_t m, double level = interval_level);
 
 /// The median of the ratios second[j] / first[i] of all pairs, with its interval (Hodges and Lehmann). The interval is
 /// valid for any distribution of the noise, if both runs have the same distribution but for the ratio, and if samples

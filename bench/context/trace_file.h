@@ -11,11 +11,11 @@ namespace lamina::bench {
 
 class TraceFile {
  public:
-  int add_process(const std::string& name);  ///< gives the number of the process; viewers sort by it
-  void add_lane(int process, int lane, const std::string& name);
+  int add_process(const std::string& title);  ///< gives the number of the process; viewers sort by it
+  void add_lane(int process, int lane, const std::string& title);
   /// Adds an event. Times are in seconds; `more` has further fields.
-  void add(int process, int lane, const std::string& name, double start, double seconds, Json more);
-  void add_bytes(int process, const std::string& name, double time,
+  void add(int process, int lane, const std::string& what, double start, double seconds, Json more);
+  void add_bytes(int process, const std::string& what, double time,
                  std::size_t bytes);  ///< bytes in use from `time` on
   const Json& events() const { return events_; }
   void append(Json events);  ///< adds the events of another trace

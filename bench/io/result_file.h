@@ -44,7 +44,7 @@ inline std::string row_name(const Json& key) {
   name += "/batch:" + std::to_string(key.at("batch").get<int>());
   if (key.contains("differs"))
     for (const auto& [what, value] : key["differs"].items())
-      name += "/" + what + (value == "" ? "" : ":" + value.get<std::string>());
+      name += "/" + what + (value.get<std::string>().empty() ? "" : ":" + value.get<std::string>());
   return name;
 }
 

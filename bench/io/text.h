@@ -28,10 +28,12 @@ enum class Format { text, csv };
 
 struct TextTable {
   struct Column {
+    // NOLINTBEGIN(google-explicit-constructor): implicit on purpose, lists of columns are lists of titles
     /// A > before the title aligns the column on the right, for numbers.
     Column(const std::string& text, std::size_t least_width = 0)
         : title(text.substr(text.starts_with('>') ? 1 : 0)), number(text.starts_with('>')), width(least_width) {}
     Column(const char* text, std::size_t least_width = 0) : Column(std::string(text), least_width) {}
+    // NOLINTEND(google-explicit-constructor)
     std::string title;
     bool number;
     std::size_t width;  ///< least width of the cells, in characters

@@ -129,9 +129,9 @@ LayerRun::LayerRun(Backend& backend, const Graph& graph, const Options& options,
 
   const double seconds = stopwatch_.pass(pass_).seconds;
   Device& device = plan_.backend().device();
-  if (has_reference(graph.nodes().back().op)) {
-    if (!*shared) *shared = reference_of(device, graph.nodes().back().op, pass_, *args_);
-    facts_.error = error_of(device, pass_, *args_, **shared);
+  if (std::optional<Reference>& reference = *shared; has_reference(graph.nodes().back().op)) {
+    if (!reference) reference = reference_of(device, graph.nodes().back().op, pass_, *args_);
+    facts_.error = error_of(device, pass_, *args_, *reference);
   }
   look(seconds);
 }

@@ -25,7 +25,7 @@ struct Config {
 /// All combinations of networks, backends and batches, in this order. A network of one layer has only the layer's own
 /// batch. Throws UsageError for an unknown network, and for several types or layouts.
 std::vector<Config> configs(Backends&, const ConfigSettings&, const NetSettings&,
-                            const std::vector<std::string>& networks);
+                            const std::vector<std::string>& names);
 
 /// "resnet50 on eigen, batch 16"
 std::string to_string(const Config&);

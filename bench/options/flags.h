@@ -127,7 +127,7 @@ struct Flag {
   /// The flag in a command: "--image=64", "--unfused", "--no_softmax"; none: the value is the default.
   std::optional<std::string> word(const Settings& settings) const {
     const std::optional<std::string> its = value(settings);
-    if (!its) return its;
+    if (!its) return {};
     if (const std::size_t no = name.find(",!"); no != std::string::npos)
       return *its == "1" ? name.substr(0, no) : name.substr(no + 2);
     return name.substr(name.starts_with('!') ? 1 : 0) + (its->empty() ? "" : "=" + *its);
@@ -176,8 +176,10 @@ Flag<Settings> flag(std::string name, unsigned set, At at, Add add, Keys keys = 
   const auto add_to = [=](CLI::App& app, const std::string& as, Settings& to) { return add(app, as, at(to)); };
   return {std::move(name), set, add_to, value, keys, std::move(key)};
 }
+// NOLINTBEGIN(bugprone-macro-parentheses): a field of a field takes none
 #define LAMINA_AT(field) \
   [](auto& settings) -> auto& { return settings.field; }
+// NOLINTEND(bugprone-macro-parentheses)
 
 // Functions that make the argument `add` of flag(): a function that adds an option for a field.
 template <class... Checks>

@@ -192,7 +192,7 @@ std::string describe_memory(Session& session, const MemoryOptions& options) {
   std::vector<Mode> modes = {Mode::training, Mode::inference};
   if (!session.plans.trains()) modes.erase(modes.begin());
   std::vector<TextTable::Column> columns = {"MiB"};
-  for (const Mode mode : modes) columns.push_back(std::string(">") + mode_name(mode));
+  for (const Mode mode : modes) columns.emplace_back(std::string(">") + mode_name(mode));
   TextTables tables(options.format, {"network", "backend", ">batch"}, columns);
   std::string all;
   for (const Config& c : configs(session.backends, options.configs, options.net, options.networks)) {

@@ -20,7 +20,7 @@
 namespace lamina {
 namespace {
 
-using namespace training;
+using namespace training;  // NOLINT(google-build-using-namespace): this component's own
 
 using Clock = std::chrono::steady_clock;
 

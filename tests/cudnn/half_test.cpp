@@ -17,17 +17,6 @@ Conditions in(DType dtype, Layout layout = Layout::nchw, bool adds = false) {
   return {.dtype = dtype, .layout = layout, .adds = adds};
 }
 
-/// A tensor with one row of numbers at this address.
-Tensor row(void* data, int count, DType dtype) { return {data, {1, count, 1, 1}, dtype, Layout::nchw, count}; }
-
-std::vector<double> counted(int count) {
-  std::vector<double> values;
-  for (int i = 1; i <= count; ++i) values.push_back(i);
-  return values;
-}
-
-std::byte* at(void* data, std::size_t bytes) { return static_cast<std::byte*>(data) + bytes; }
-
 }  // namespace
 
 TEST_CASE("cudnn: every op that cuDNN supports in half precision calls it with types that the manual lists") {
@@ -81,6 +70,21 @@ TEST_CASE("cudnn: the fake refuses types that the manual does not list") {
 }
 
 #if defined(LAMINA_CUDA_ON_HOST)  // numbers are converted and biases added by the kernels for the host
+
+namespace {
+
+/// A tensor with one row of numbers at this address.
+Tensor row(void* data, int count, DType dtype) { return {data, {1, count, 1, 1}, dtype, Layout::nchw, count}; }
+
+std::vector<double> counted(int count) {
+  std::vector<double> values;
+  for (int i = 1; i <= count; ++i) values.push_back(i);
+  return values;
+}
+
+std::byte* at(void* data, std::size_t bytes) { return static_cast<std::byte*>(data) + bytes; }
+
+}  // namespace
 
 TEST_CASE("cudnn: a half-precision convolution reads a half copy of its filter, and adds to f32 gradients") {
   for (const DType dtype : both_halves) {

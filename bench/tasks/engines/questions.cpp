@@ -193,7 +193,7 @@ Answers ask(const std::string& directory, const std::string& properties, const s
             const EnginesOptions& options) {
   const Child with = start(directory, properties, true, queries, options);
   const Child without = start(directory, properties, false, queries, options);
-  const Answers all = {answer_of(with), answer_of(without)};
+  Answers all = {answer_of(with), answer_of(without)};
   for (const Json& answer : all) {
     if (answer.contains("wrong_use")) throw UsageError(answer["wrong_use"].get<std::string>());
     if (!answer.contains("engines"))

@@ -71,7 +71,7 @@ class Check {
         device_(backend.device()),
         subject_(graph, backend, options, how) {
     if (how_.step == 0) how_.step = std::pow(unit_, 0.25);
-    Plan& plan = subject_.plan();
+    const Plan& plan = subject_.plan();
     const std::vector<std::int64_t> numbers = whole_numbers(plan.graph());
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       const Node& node = plan.graph().nodes()[i];
@@ -251,7 +251,7 @@ class Check {
         const Values moved = move(variable, direction, steps * step);
         crossed = subject_.kinks().sides != base_.sides;
         if (crossed) break;
-        long double& its = rest[static_cast<std::size_t>(steps + 2)] = loss() - loss_;
+        long double& its = rest.begin()[steps + 2] = loss() - loss_;
         for (std::size_t i = 0; i < moved.size(); ++i)
           if (moved[i] != variable.base[i])
             its -= static_cast<long double>(variable.gradient[i]) * (moved[i] - variable.base[i]);

@@ -248,7 +248,7 @@ class Inference : ShapeChecks {
       count = std::min(count * op.extents[i], largest + 1);
       if (order[i] != static_cast<int>(i)) fail("its order is no permutation");
     }
-    const Inferred inferred = result({x.n, op.channels, op.pixels.h, op.pixels.w});
+    Inferred inferred = result({x.n, op.channels, op.pixels.h, op.pixels.w});
     if (count != x.image() || inferred.y.image() != x.image())
       fail("an image has " + std::to_string(x.image()) + " elements, its extents or its result do not");
     return inferred;

@@ -88,7 +88,7 @@ class LAMINA_API Graph {
   /// add up. It has the name of the earlier node; the other name is its alias. Running statistics of batch norms can be
   /// shared, too: each node updates them, in order. Throws UsageError (unknown names with near ones, a state that is no
   /// statistic, a parameter with a state, two of one node), ShapeError (other extents); the graph is then unchanged.
-  void share(std::string_view name, std::string_view with);
+  void share(std::string_view tensor, std::string_view with);
   /// Shares all parameters and statistics of two nodes, as in a module that is applied twice. Throws as above, and
   /// UsageError for nodes whose parameters differ in kind, or that have none.
   void share_all(std::string_view node, std::string_view with);

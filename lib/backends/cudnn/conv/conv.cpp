@@ -8,6 +8,7 @@
 // On halves the library gets a prepared half form of the filter (half_conv.h). The bias stays in f32: our kernels add
 // it and compute its gradient.
 
+#include <memory>
 #include <optional>
 
 #include "conv_algorithms.h"
@@ -93,8 +94,8 @@ class Forward : OnePass {
   Forward(OnePass pass, const Spec& spec)
       : OnePass(std::move(pass)),
         relu_(describe_activation(api, activation_mode::relu, taken.fused ? nan::dont_propagate : nan::propagate)) {
-    if (has_bias()) bias_.emplace(spec, session);  // folded: the shape of the norm's parameter
-    if (add) addend_.emplace(describe_value(api, spec.x.at(1)));
+    if (has_bias()) bias_ = std::make_unique<Bias>(spec, session);  // folded: the shape of the norm's parameter
+    if (add) addend_ = std::make_unique<TensorDescriptor>(describe_value(api, spec.x.at(1)));
   }
 
   graph::Around around() const {
@@ -140,8 +141,8 @@ class Forward : OnePass {
   }
 
   ActivationDescriptor relu_;
-  std::optional<Bias> bias_;
-  std::optional<TensorDescriptor> addend_;
+  std::unique_ptr<const Bias> bias_;
+  std::unique_ptr<const TensorDescriptor> addend_;
 };
 
 class BackwardParams : OnePass {

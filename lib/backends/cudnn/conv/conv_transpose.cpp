@@ -2,7 +2,6 @@
 // compute its gradient, as in a convolution.
 
 #include <memory>
-#include <optional>
 
 #include "lib/backends/common/conv_transpose.h"
 #include "lib/backends/cudnn/ops/tail.h"
@@ -11,14 +10,14 @@ namespace lamina::cudnn {
 namespace {
 
 struct Parts : Calls {
-  std::optional<Bias> bias;
+  std::unique_ptr<const Bias> bias;
   TensorDescriptor dx, sum;
 
   Parts(const Spec& spec, Session& in)
       : Calls(in, spec.y.dtype),
         dx(describe_gradient(api, spec.x[0])),
         sum(describe(api, spec.x[0].shape, dtype, spec.x[0].layout, dense_pitch(spec.x[0].shape, spec.x[0].layout))) {
-    if (spec.w.size() > 1) bias.emplace(spec, in);
+    if (spec.w.size() > 1) bias = std::make_unique<Bias>(spec, in);
   }
 
   void add(const Tensor& to, const Tensor& from) const {

@@ -27,9 +27,9 @@ HalfConv::HalfConv(const Conv& op, const Spec& spec, Session& in) : Calls(in, sp
   filter_bytes_ = aligned(dense_bytes(given.w[0].shape, given.w[0].dtype));
   image_bytes_ = aligned(dense_bytes(given.x[0].shape, given.x[0].dtype));
   if (given.x[0].shape == spec.x[0].shape) return;
-  x_.emplace(describe_value(api, spec.x[0]));
-  whole_.emplace(describe_value(api, given.x[0]));
-  part_.emplace(describe(api, spec.x[0].shape, dtype, Layout::nhwc, given.x[0].pitch));
+  x_ = std::make_unique<TensorDescriptor>(describe_value(api, spec.x[0]));
+  whole_ = std::make_unique<TensorDescriptor>(describe_value(api, given.x[0]));
+  part_ = std::make_unique<TensorDescriptor>(describe(api, spec.x[0].shape, dtype, Layout::nhwc, given.x[0].pitch));
 }
 
 Tensor HalfConv::in_halves(Tensor filter, void* data) const {

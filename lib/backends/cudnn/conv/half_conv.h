@@ -2,7 +2,7 @@
 // Copies for a convolution on halves (f16, bf16). The plan has the filter and its gradient in f32. The library reads a
 // copy of the filter in halves. It writes the gradient in halves, which is then converted to f32.
 
-#include <optional>
+#include <memory>
 
 #include "lib/backends/cudnn/library/common.h"
 
@@ -33,7 +33,7 @@ class HalfConv : Calls {
 
   std::int64_t filter_pitch_;
   std::size_t filter_bytes_, image_bytes_;
-  std::optional<TensorDescriptor> x_, whole_, part_;  ///< x, its padded copy, x within the copy; empty: not padded
+  std::unique_ptr<TensorDescriptor> x_, whole_, part_;  ///< x, its padded copy, x within the copy; empty: not padded
 };
 
 }  // namespace lamina::cudnn

@@ -10,7 +10,7 @@
 
 namespace lamina {
 
-using namespace cudnn::graph;
+using namespace cudnn::graph;  // NOLINT(google-build-using-namespace): this folder's own
 
 bool CudnnEngine::has(std::string_view note) const {
   return std::find(notes.begin(), notes.end(), note) != notes.end();

@@ -215,7 +215,9 @@ std::vector<Alternative> UnitEngines::of_one_graph(const Spec& spec, Pass pass, 
   }
   std::vector<Alternative> all;
   std::size_t by_rule = 0;
-  for (const auto& [name, engine] : engines) {
+  for (const auto& each : engines) {  // no binding: clang-tidy 16 crashes at its members
+    const std::string& name = each.first;
+    const CudnnEngine& engine = each.second;
     Alternative next{name, no_bound, {}, "cuDNN proposes it"};
     for (const std::string& note : engine.notes)
       next.reason += (&note == &engine.notes.front() ? ", with the notes " : ", ") + note;

@@ -2,7 +2,7 @@
 // a padded copy of x, or are refused.
 
 #include <limits>
-#include <optional>
+#include <memory>
 
 #include "lib/backends/cudnn/graph/unit_engines.h"
 #include "lib/backends/cudnn/library/common.h"
@@ -54,7 +54,7 @@ class Pooling : Ends {
     const int c = layout == Layout::nchw ? padded.h * padded.w : 1, pixel = layout == Layout::nchw ? 1 : padded.c;
     LAMINA_CUDNN(api, SetTensor4dDescriptorEx, image.get(), data_type_of(dtype), all.n, all.c, all.h, all.w,
                  static_cast<int>(padded.image()), c, padded.w * pixel, pixel);
-    padded_.emplace(Padded{std::move(whole), std::move(image), aligned(dense_bytes(padded, dtype))});
+    padded_ = std::make_unique<Padded>(Padded{std::move(whole), std::move(image), aligned(dense_bytes(padded, dtype))});
   }
 
   std::size_t forward_workspace_bytes() const { return padded_ ? padded_->x_bytes : 0; }
@@ -111,7 +111,7 @@ class Pooling : Ends {
   }
 
   PoolingDescriptor pooling_;
-  std::optional<Padded> padded_;
+  std::unique_ptr<Padded> padded_;
 };
 
 /// The unit of a pooling op: forward, recompute, backward.

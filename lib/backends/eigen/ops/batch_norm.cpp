@@ -12,7 +12,7 @@
 namespace lamina::eigen {
 
 Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, const Context& context) {
-  using namespace batch_norm;
+  using namespace batch_norm;  // NOLINT(google-build-using-namespace): this op's own
   Lowered unit = norm_unit(spec, norm_tail(spec));
   const int channels = spec.y.shape.c;
   with_type(spec.y.dtype, [&]<class T>() {

@@ -71,8 +71,8 @@ void sigmoid_of(Chunk<T>& x) {
 template <class Work>
 void split_chunks(ThreadPool& pool, const Shape& shape, Work&& work) {
   // Fewer elements are not worth waking a thread.
-  const std::int64_t grain = std::max<std::int64_t>(1, 4096 / (std::min(chunk, shape.plane()) * shape.c));
-  split_chunks(pool, shape, chunk, grain,
+  const std::int64_t least_chunks = std::max<std::int64_t>(1, 4096 / (std::min(chunk, shape.plane()) * shape.c));
+  split_chunks(pool, shape, chunk, least_chunks,
                [&](int, std::int64_t n, std::int64_t first, std::int64_t pixels) { work(n, first, pixels); });
 }
 

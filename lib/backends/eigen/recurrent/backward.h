@@ -101,10 +101,10 @@ class RecurrentBackward {
   }
 
   StepBuffers allocate_steps(ScratchAllocator& scratch) const {
-    const std::int64_t images = rows_.most_images(), chunk = rows_.chunk;
-    return {scratch.take<T>(chunk * images * rows_.width), scratch.take<T>(images * rows_.width),
-            scratch.take<T>(wants_dx_ ? chunk * images * rows_.x_width : 0),
-            scratch.take<T>(wants_dx_ && add_dx_ ? chunk * rows_.channels : 0)};
+    const std::int64_t images = rows_.most_images();
+    return {scratch.take<T>(rows_.chunk * images * rows_.width), scratch.take<T>(images * rows_.width),
+            scratch.take<T>(wants_dx_ ? rows_.chunk * images * rows_.x_width : 0),
+            scratch.take<T>(wants_dx_ && add_dx_ ? rows_.chunk * rows_.channels : 0)};
   }
 
   SumBuffers allocate_sums(ScratchAllocator& scratch) const {

@@ -116,14 +116,14 @@ class RecurrentForward {
     const std::int64_t count = share.count(), slot = count * rows_.h_ld, run = run_steps();
     const bool all = rows_.op.steps == Steps::all;
     T* const h = share.buffers.h;
-    for (std::int64_t chunk = 0; chunk < rows_.steps; chunk += rows_.chunk) {
-      const std::int64_t chunk_end = std::min(chunk + rows_.chunk, rows_.steps);
-      const auto h_of = [&](std::int64_t step) { return h + (all ? step - chunk + 1 : step % 2) * slot; };
-      if (rows_.channels != 0) x_to_rows(rows_, args.x[0], share.images, chunk, chunk_end - chunk, share.buffers.x);
-      for (std::int64_t first = chunk; first < chunk_end; first += run) {
-        const std::int64_t last = std::min(first + run, chunk_end);
+    for (std::int64_t start = 0; start < rows_.steps; start += rows_.chunk) {
+      const std::int64_t end = std::min(start + rows_.chunk, rows_.steps);
+      const auto h_of = [&](std::int64_t step) { return h + (all ? step - start + 1 : step % 2) * slot; };
+      if (rows_.channels != 0) x_to_rows(rows_, args.x[0], share.images, start, end - start, share.buffers.x);
+      for (std::int64_t first = start; first < end; first += run) {
+        const std::int64_t last = std::min(first + run, end);
         T* const gates = training_ ? share.saved.gates + first * count * rows_.gates() : share.buffers.gates;
-        input_products(share, args, first, last - first, share.buffers.x + (first - chunk) * count * rows_.x_ld, gates);
+        input_products(share, args, first, last - first, share.buffers.x + (first - start) * count * rows_.x_ld, gates);
         for (std::int64_t step = first; step < last; ++step) {
           T* const sums = gates + (step - first) * count * rows_.gates();
           if (step > 0)
@@ -145,8 +145,8 @@ class RecurrentForward {
         }
       }
       if (!all) continue;
-      write_steps(share, args.y, chunk, chunk_end);
-      std::copy_n(h_of(chunk_end - 1), slot, h);
+      write_steps(share, args.y, start, end);
+      std::copy_n(h_of(end - 1), slot, h);
     }
     if (all) return;
     for (std::int64_t n = 0; n < count; ++n)

@@ -49,8 +49,8 @@ class TwoSums {
   double second() const { return total(b_) + rest_b_; }
 
  private:
-  static double total(const Double4 (&lanes)[4]) {
-    const Double4 sum = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+  static double total(const Double4 (&sums)[4]) {
+    const Double4 sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
   }
   Double4 a_[4] = {}, b_[4] = {};

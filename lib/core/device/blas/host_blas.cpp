@@ -14,7 +14,7 @@
 namespace lamina {
 namespace {
 
-using namespace cublas_number;
+using namespace cublas_number;  // NOLINT(google-build-using-namespace): numbers alone
 
 /// The target of a handle: it only marks the handle as ours.
 struct HostHandle {};

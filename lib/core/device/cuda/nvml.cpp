@@ -39,10 +39,8 @@ std::string Nvml::open(const std::string& pci_bus_id, const std::string& library
   resolve(opened, "nvmlErrorString", table_.nvmlErrorString);
   resolve(opened, "nvmlInit_v2", table_.nvmlInit_v2);
   resolve(opened, "nvmlDeviceGetHandleByPciBusId_v2", table_.nvmlDeviceGetHandleByPciBusId_v2);
-  for (const auto& [missing, name] :
-       {std::pair(table_.nvmlInit_v2 == nullptr, "nvmlInit_v2"),
-        std::pair(table_.nvmlDeviceGetHandleByPciBusId_v2 == nullptr, "nvmlDeviceGetHandleByPciBusId_v2")})
-    if (missing) return library + " lacks " + name;
+  if (table_.nvmlInit_v2 == nullptr) return library + " lacks nvmlInit_v2";
+  if (table_.nvmlDeviceGetHandleByPciBusId_v2 == nullptr) return library + " lacks nvmlDeviceGetHandleByPciBusId_v2";
   resolve(opened, "nvmlDeviceGetClockInfo", table_.nvmlDeviceGetClockInfo);
   resolve(opened, "nvmlDeviceGetTemperature", table_.nvmlDeviceGetTemperature);
   resolve(opened, "nvmlDeviceGetPowerUsage", table_.nvmlDeviceGetPowerUsage);

@@ -134,11 +134,12 @@ class Binder {
 
   static BoundCall bound(const Lowered::Step& step, Args args) {
     std::shared_ptr<Kernel> kernel = step.kernel->bind(args);
-    return {kernel != nullptr ? std::move(kernel) : step.kernel, std::move(args)};
+    if (kernel == nullptr) kernel = step.kernel;
+    return {std::move(kernel), std::move(args)};
   }
 
   std::vector<std::string> tied(UnitId id, const Lowered::Step& step) const {
-    if (layout_.tied.size() == 0) return {};
+    if (layout_.tied.empty()) return {};
     const auto& by_pass = layout_.tied[id];
     for (const Pass pass : step.passes)
       if (const auto p = static_cast<std::size_t>(pass); p < by_pass.size() && !by_pass[p].empty()) return by_pass[p];

@@ -83,7 +83,7 @@ Tensor Memory::kept_value(NodeId i) const {
 Tensor Memory::gradient(NodeId i) const { return placed(layout_->gradient, layout_->aliases.gradient, i); }
 
 Tensor Memory::parameter(NodeId i, std::size_t k) const {
-  if (shared_parameter_.size() > 0) return shared_parameter_[i][k];
+  if (!shared_parameter_.empty()) return shared_parameter_[i][k];
   return dense(layout_->parameter[i][k], nodes_[i].params[k], parameter_dtype_);
 }
 
@@ -94,7 +94,7 @@ Tensor Memory::parameter_gradient(NodeId i, std::size_t k) const {
 
 Tensor Memory::state(NodeId i, std::size_t k) const {
   if (k >= nodes_[i].state.size()) return parameter(i, k - nodes_[i].state.size());
-  if (shared_state_.size() > 0) return shared_state_[i][k];
+  if (!shared_state_.empty()) return shared_state_[i][k];
   return dense(layout_->state[i][k], nodes_[i].state[k], state_dtype(nodes_[i].op, parameter_dtype_));
 }
 
