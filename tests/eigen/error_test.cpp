@@ -91,8 +91,7 @@ std::vector<Layer> layers_of(const Graph& graph, Backend& backend) {
     feed.x.push_back(in_f32(std::holds_alternative<Input>(input.op) ? plan.input() : plan.value(input.name)));
     for (std::size_t i = 0; i < node.params.size(); ++i)
       feed.w.push_back(in_f32(plan.parameter(node.name + (i == 0 ? ".weight" : ".bias"))));
-    const bool last = node.name == graph.nodes().back().name;
-    feed.dy = in_f32(last ? plan.output_gradient() : plan.gradient(node.name));
+    feed.dy = in_f32(node.name == graph.nodes().back().name ? plan.output_gradient() : plan.gradient(node.name));
     layers.push_back({node.name, c, feed});
   }
   return layers;

@@ -30,11 +30,8 @@ foreach(object IN LISTS JOINED)
   endif()
   execute_process(COMMAND ${READELF} --section-headers --section-groups --wide ${object} OUTPUT_VARIABLE sections
                   COMMAND_ERROR_IS_FATAL ANY)
-  if(sections MATCHES "\\.(init_array|ctors)")
-    message(SEND_ERROR "${object} has code that every processor runs when a program starts:\n${sections}")
-  endif()
-  if(NOT sections MATCHES "There are no section groups in this file")
-    message(SEND_ERROR "${object} has sections that a linker may take for another's:\n${sections}")
+  if(sections MATCHES "\\.(init_array|ctors)" OR NOT sections MATCHES "There are no section groups in this file")
+    message(SEND_ERROR "${object} has code that runs at every start, or sections of two objects:\n${sections}")
   endif()
 endforeach()
 
