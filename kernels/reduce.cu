@@ -90,8 +90,8 @@ __global__ void reduce_kernel(View<const T> x, CellsAlong of, Result empty, View
     if (n < x.n) {
       const T* from = x.at(n, 0) + place + std::int64_t{outer} * (of.cells - 1) * of.inner;
       for (int r = 0; r < of.repeats; ++r, from += repeat)
-        for (int k = share; k < of.cells; k += shares)
-          result.add(load(from[std::int64_t{k} * of.inner]), r * of.cells + k);
+        for (std::int64_t k = share; k < of.cells; k += shares)
+          result.add(load(from[k * of.inner]), r * of.cells + static_cast<int>(k));
     }
     const auto all = joined<in_warp, Result>(result.part());
     if (n >= x.n || share != 0) continue;

@@ -47,7 +47,7 @@ Graph image_network(const Wanted& its) {
   return graph;
 }
 
-/// A network from ids of {batch, 1, steps, 1} to one logit: body(embedded ids) is what comes before the last layer.
+/// A network from ids of {batch, 1, steps, 1} to one logit: body(embedded ids) gives the input of the last layer.
 Graph ids_network(const Wanted& its, const char* name, int steps, int features,
                   const std::function<Value(Value)>& body) {
   Graph graph(name);

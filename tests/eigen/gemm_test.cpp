@@ -109,6 +109,8 @@ const std::vector<GemmCase> depthwise_cases = {
     {{2, 3, 12, 13}, {.channels = 3, .kernel = 3, .pad = 2, .dilation = 2, .groups = 3}},
     {{2, 3, 19, 17}, {.channels = 6, .kernel = 3, .stride = 2, .pad = {0, 2}, .dilation = {2, 1}, .groups = 3}},
     {{3, 17, 7, 7}, {.channels = 17, .kernel = 5, .pad = 2, .groups = 17}},
+    {{2, 3, 7, 7}, {.channels = 3, .kernel = 7, .pad = 3, .groups = 3}},
+    {{2, 3, 8, 9}, {.channels = 3, .kernel = 3, .pad = 1, .groups = 3}},
     {{2, 3, 40, 37}, {.channels = 3, .kernel = 5, .pad = {4, 1}, .groups = 3}},
     {{2, 4, 29, 28}, {.channels = 8, .kernel = 5, .stride = 2, .pad = 2, .groups = 4, .bias = false}},
     {{2, 2, 40, 37}, {.channels = 2, .kernel = 7, .pad = 3, .groups = 2}},

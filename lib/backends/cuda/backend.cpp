@@ -57,7 +57,7 @@ class CudaMixedPrecision final : public MixedPrecisionLowering {
   }
 
  private:
-  /// The unit, for which cuBLAS is opened if a step needs it.
+  /// Opens cuBLAS if a step of the unit needs it. Returns the unit.
   Lowered with_blas(Lowered unit, const Spec& spec) {
     for (const Lowered::Step& step : unit.steps)
       if (step.algorithm == im2col_gemm_name || step.algorithm == cublas_name)

@@ -64,7 +64,7 @@ auto to_dx(const Spec& spec, Function function) {
   };
 }
 
-/// A kernel of the library that launches device kernels by function(stream, args). It keeps a reference to `on`.
+/// A Kernel whose function launches: function(stream, args). It keeps a reference to `on`.
 template <class Function>
 class LaunchKernel final : public Kernel {
  public:

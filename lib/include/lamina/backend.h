@@ -89,7 +89,7 @@ struct Args {
   std::vector<Tensor> x, w, state;
   std::vector<Tensor> dx, dw;
   Tensor y, dy;
-  void* saved = nullptr;      ///< block of saved_bytes: written by forward, read by backward and recompute
+  void* saved = nullptr;      ///< block of saved_bytes: written by forward, perhaps again by recompute
   void* scratch = nullptr;    ///< block of scratch_bytes: live during this unit's backward steps only
   void* prepared = nullptr;   ///< block of prepared_bytes: written by prepare
   void* workspace = nullptr;  ///< block of at least workspace_bytes() of the kernel, aligned to 256, undefined on entry

@@ -32,7 +32,7 @@ struct TapCopy {
 };
 
 /// to[i * ldc + j] = sum over t of weights[t] * from[i * ld + offsets[t] + j] through the epilogue, for `rows` rows of
-/// `cols` elements. Behind each row of `from`, a whole number of vectors, up to one more vector is read.
+/// `cols` elements. `ld` is a whole number of vectors. Behind the last row of `from` up to a vector is read.
 template <class T>
 struct TapSums {
   T* to;
@@ -48,7 +48,8 @@ struct TapSums {
 };
 
 /// sums[t * lanes + (j % lanes)] += dy[i * ldy + j] * from[i * ld + offsets[t] + j] for `rows` rows of `cols` elements;
-/// dy counts as 0 where mask (if not null) is not above 0. Reads behind rows as TapSums does.
+/// dy counts as 0 where mask (if not null) is not above 0. Behind each row of `from` up to a vector less
+/// one element is read.
 template <class T>
 struct TapProducts {
   T* sums;

@@ -99,7 +99,7 @@ double interleaved_sum(std::int64_t count, Term&& term) {
     for (; i + lanes <= last; i += lanes)
       for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += term(i + lane);
     for (std::int64_t lane = 0; i < last; ++i, ++lane) sums[lane] += term(i);
-#pragma GCC unroll 5
+#pragma GCC unroll 5  // all of them, so that the sums stay in registers
     for (std::int64_t half = lanes / 2; half > 0; half /= 2)
       for (std::int64_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
     all += static_cast<double>(sums[0]);
