@@ -126,12 +126,13 @@ class WinogradProduct {
 
   /// The partition of a block whose largest part is smallest. Every part transforms the filters of its outputs, unless
   /// they are `transformed` before. Parts that share points wait for each other, which costs a quarter.
+  /// Where every block transforms filters, this is the smaller cost.
   static Partition divide(std::int64_t spans, std::int64_t longest, std::int64_t outputs, int threads, int lanes,
                           bool transformed) {
     const int row_parts = cheapest_divisor(threads, [&](int of_rows, int of_columns) {
       const std::int64_t tallest = divide_up(divide_up(outputs, lanes), of_rows) * lanes;
       const std::int64_t uses = divide_up(spans, of_columns) * longest + (transformed ? 0 : filter_worth);
-      return tallest * uses * (of_rows > 1 ? 5 : 4);
+      return tallest * uses * (of_rows > 1 && transformed ? 5 : 4);
     });
     return {threads / row_parts, row_parts};
   }
