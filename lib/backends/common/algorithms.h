@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -79,7 +79,7 @@ class Chooser {
   Chooser(AlgorithmTable<On> table, const Spec& spec, On& on, MixedPrecisionLowering& halves)
       : table_(table), spec_(spec), on_(on), halves_(halves), whole_(conv_unit(spec)), part_(whole_) {
     if (takes_plain(spec, Pass::forward)) return;
-    copies_.emplace(spec, halves);
+    copies_ = std::make_unique<OnCopies>(spec, halves);
     part_ = conv_unit(copies_->part());
   }
 
@@ -103,7 +103,7 @@ class Chooser {
       const bool can = next.refusal.empty();
       next.place = can ? row.place(unit, pass, on_) : by_name_only;
       next.make_step = [&, pass, as_it_is] {
-        const Lowered::Step first = row.lower(unit, pass, choice, on_);
+        Lowered::Step first = row.lower(unit, pass, choice, on_);
         if (as_it_is) return first;
         if (pass != Pass::backward_params || !copies_->sums_chunks()) return copies_->step(part_unit(), first, first);
         ConvUnit later = part_;
@@ -167,7 +167,7 @@ class Chooser {
   const Spec& spec_;
   On& on_;
   const MixedPrecisionLowering& halves_;
-  std::optional<OnCopies> copies_;
+  std::unique_ptr<const OnCopies> copies_;
   ConvUnit whole_, part_;
 };
 

@@ -104,7 +104,7 @@ class EigenBackend final : public Backend {
     check_spec(spec, choice);
     check_names(spec, choice, halves_);
     if (has_table(spec.op)) return chooser(spec).lower(choice);
-    const Lowered lowered =
+    Lowered lowered =
         has_halves(spec) ? lower_on_copies(spec, choice, halves_) : context_.set.lower(spec, choice, context_);
     if (!holds<ConvTranspose>(spec.op)) check_direct("eigen", spec, choice, lowered);
     return lowered;

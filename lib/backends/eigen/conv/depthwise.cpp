@@ -189,7 +189,7 @@ class PlaneSums {
       const std::int64_t rows = std::min(shape.rows, rows_.positions(h) - bands_[band].first);
       if (rows <= 0) continue;
       for (int v = 0; v < cols_.residues(); ++v) {
-        const auto residue = static_cast<std::size_t>(h * cols_.residues() + v);
+        const auto residue = static_cast<std::size_t>(std::int64_t{h} * cols_.residues() + v);
         const std::int64_t first = planes() * first_[residue], taps = planes() * first_[residue + 1] - first;
         TapSums<T> sums{.to = to,
                         .ldc = ldc,

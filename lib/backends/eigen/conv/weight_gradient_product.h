@@ -261,6 +261,7 @@ class WeightGradientProduct {
     }
   }
 
+  // NOLINTNEXTLINE(readability-non-const-parameter): they are written, at places of a panel of T
   void sum_panels(std::int64_t depth, std::span<const Panel<T>> list, double* sums) const {
     const std::int64_t width = kernels_->width();
     for (const Panel<T>& panel : list) {

@@ -132,6 +132,7 @@ class WinogradWeightGradient {
     for_each_window<T>(dy, output_windows(e_, transforms_->tile), spans_, spans, cut.outputs, kernels_->lanes,
                        [&](const auto& window, std::int64_t k, std::int64_t tile, std::int64_t tiles) {
                          kernels_->winograd.stage(pixels, window);
+                         // NOLINTNEXTLINE(misc-const-correctness): tiles() writes them
                          alignas(64) T sums[64 / sizeof(T)] = {};
                          transforms_->tiles({.at = points + tile * dy_ld_ + k - cut.outputs.first,
                                              .position = dy_position_,
