@@ -1,7 +1,7 @@
 #pragma once
 // y = function(a, b), where either operand may repeat along axes, and the gradients.
 
-#include "kernels/common/stream.h"
+#include "kernels/types/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -1,7 +1,7 @@
 #pragma once
 // y[n,:,place] = table[ids[n,place],:], and the gradient of the table.
 
-#include "kernels/common/stream.h"
+#include "kernels/types/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

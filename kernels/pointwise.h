@@ -1,7 +1,7 @@
 #pragma once
 // Functions of one element: y = value(x), and dx = gradient(v, dy), where v is x or y.
 
-#include "kernels/common/stream.h"
+#include "kernels/types/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Images with another number of rows and columns.
 
-#include "kernels/common/stream.h"
+#include "kernels/types/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Softmax over the cells along one axis: CellsAlong has one repeat.
 
-#include "kernels/common/stream.h"
+#include "kernels/types/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -3,7 +3,7 @@
 // words are the runtime's. Under another compiler they come from host/cuda_on_host.h, which runs the same kernels on
 // the host.
 
-#include "stream.h"
+#include "kernels/types/stream.h"
 
 #if defined(LAMINA_CUDA_ON_HOST)
 #include "kernels/host/cuda_on_host.h"

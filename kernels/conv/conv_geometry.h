@@ -1,7 +1,7 @@
 #pragma once
 // The numbers of a convolution, as the kernels of all algorithms take them.
 
-#include "kernels/common/stream.h"
+#include "kernels/types/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

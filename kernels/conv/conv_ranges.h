@@ -1,7 +1,7 @@
 #pragma once
 // Adds the sums of the ranges: the second kernel of a product whose sums are split.
 
-#include "kernels/common/stream.h"
+#include "kernels/types/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Our own matrix product, for use without cuBLAS.
 
-#include "kernels/common/stream.h"
+#include "kernels/types/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

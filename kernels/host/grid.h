@@ -11,7 +11,7 @@
 #include <string>
 #include <type_traits>
 
-#include "kernels/common/stream.h"
+#include "kernels/types/stream.h"
 
 namespace lamina::cuda_host {
 

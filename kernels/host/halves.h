@@ -1,7 +1,7 @@
 #pragma once
 // Conversions of halves on the host, by the library's own functions.
 
-#include "kernels/common/stream.h"
+#include "kernels/types/stream.h"
 #include "lib/core/numbers/float16.h"
 
 namespace lamina::cuda_host {

@@ -1,7 +1,7 @@
 #pragma once
 // The cross entropies of a softmax and a sigmoid: mean loss, share of right decisions, and the gradient of the mean.
 
-#include "kernels/common/stream.h"
+#include "kernels/types/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Elements in other places: copies, a border around images, axes in another order, parts of images, transposes.
 
-#include "kernels/common/stream.h"
+#include "kernels/types/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

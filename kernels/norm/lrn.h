@@ -1,7 +1,7 @@
 #pragma once
 // Local response normalisation across channels.
 
-#include "kernels/common/stream.h"
+#include "kernels/types/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

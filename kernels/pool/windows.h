@@ -1,7 +1,7 @@
 #pragma once
 // Geometry of a pooling op's windows, seen from a window and from a pixel. Max and average pooling share it.
 
-#include "kernels/common/stream.h"
+#include "kernels/types/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -4,7 +4,7 @@
 // Steps are counted in the order of computation. A row is one image at one step; row (n, s) is n * steps + s. The gates
 // of a row are in the order i, f, g, o or r, z, n, m. weight_ih has rows for the first `matrices()` gates.
 
-#include "kernels/common/stream.h"
+#include "kernels/types/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -1,7 +1,7 @@
 #pragma once
 // A delay on the device's queue.
 
-#include "kernels/common/stream.h"
+#include "kernels/types/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "lamina/error.h"
-#include "lib/onnx/ops/operators.h"
+#include "operators.h"
 
 namespace lamina::onnx {
 

@@ -1,7 +1,7 @@
 // im2col on the host: the kernels compared with their definition, and im2col_gemm under workspace limits that split the
 // batch into chunks. All numbers are whole, so every bit must be equal.
 
-#include "kernels/gemm/im2col.h"
+#include "kernels/conv/im2col.h"
 #include "tests/kernels/gapped.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"

@@ -2,7 +2,7 @@
 // Numbers in device memory. Tests of launchers are compiled for cuda-host and, in a build with CUDA, once more for the
 // first GPU (tiles_on_gpu.cpp). The namespace tells which device runs the kernels.
 
-#include "kernels/common/stream.h"
+#include "kernels/types/stream.h"
 #include "tests/support/catch.h"
 #if defined(LAMINA_CUDA_ON_HOST)
 #include "lib/core/device/host/host_device.h"

@@ -1,7 +1,7 @@
 #pragma once
 // Checks that compare every tile of the products with the definition. Several tests run them.
 
-#include "kernels/common/stream.h"
+#include "kernels/types/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/common/stream.h"
 #include "kernels/pointwise.h"
+#include "kernels/types/stream.h"
 #include "lamina/backend.h"
 #include "lamina/error.h"
 #include "lib/backends/common/lowering.h"

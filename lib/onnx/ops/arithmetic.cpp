@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "operators.h"
+#include "lib/onnx/operators.h"
 
 namespace lamina::onnx {
 namespace {

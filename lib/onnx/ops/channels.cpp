@@ -4,7 +4,7 @@
 #include <array>
 
 #include "lib/core/units/box.h"
-#include "operators.h"
+#include "lib/onnx/operators.h"
 
 namespace lamina::onnx {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <map>
 
-#include "operators.h"
+#include "lib/onnx/operators.h"
 
 namespace lamina::onnx {
 

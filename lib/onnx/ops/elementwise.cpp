@@ -5,7 +5,7 @@
 #include <limits>
 #include <numbers>
 
-#include "operators.h"
+#include "lib/onnx/operators.h"
 
 namespace lamina::onnx {
 namespace {

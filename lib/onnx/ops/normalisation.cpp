@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "operators.h"
+#include "lib/onnx/operators.h"
 
 namespace lamina::onnx {
 namespace {

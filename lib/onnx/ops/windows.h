@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "lamina/op.h"
-#include "operators.h"
+#include "lib/onnx/operators.h"
 
 namespace lamina::onnx {
 

@@ -13,7 +13,7 @@
 #include "lib/core/text/one_of.h"
 #include "lib/core/units/functions.h"
 #include "lib/core/units/resize_axis.h"
-#include "lib/onnx/ops/operators.h"
+#include "lib/onnx/operators.h"
 #include "model_out.h"
 
 namespace lamina {

@@ -13,7 +13,7 @@
 
 #include "conv.h"
 #include "kernels/bias.h"
-#include "kernels/gemm/im2col.h"
+#include "kernels/conv/im2col.h"
 #include "kernels/pointwise.h"
 #include "lib/core/device/blas/blas.h"
 #include "lib/core/numbers/rounding.h"

@@ -1,6 +1,6 @@
 #pragma once
 // The numbers of cuDNN's graph API that plans need, so that no header of cuDNN is needed to build.
-// A row has our name, the number, and cuDNN's name. Where cuDNN's header is found, library/header_check.cpp compares
+// A row has our name, the number, and cuDNN's name. Where cuDNN's header is found, header_check.cpp compares
 // the numbers with it.
 
 #include <string_view>

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "call.h"
-#include "lib/backends/cudnn/machine.h"
+#include "machine.h"
 
 namespace lamina::cudnn {
 

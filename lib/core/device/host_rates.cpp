@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "host_device.h"
-#include "lib/core/device/gpu.h"
+#include "gpu.h"
+#include "lib/core/device/host/host_device.h"
 
 namespace lamina {
 namespace {

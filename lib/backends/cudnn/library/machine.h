@@ -8,7 +8,7 @@
 #include <string>
 
 #include "lamina/backend.h"
-#include "lib/backends/cudnn/library/types.h"
+#include "types.h"
 
 namespace lamina {
 class Blas;

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "entry_points.h"
-#include "lib/backends/cudnn/graph/types.h"
+#include "lib/backends/cudnn/library/entry_points.h"
+#include "types.h"
 
 namespace lamina::cudnn {
 namespace {

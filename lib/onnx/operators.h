@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/onnx/node_context.h"
+#include "node_context.h"
 
 namespace lamina::onnx {
 

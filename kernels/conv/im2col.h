@@ -1,7 +1,7 @@
 #pragma once
 // Columns of a convolution, which make it a plain matrix product, and their sum back into an image.
 
-#include "kernels/conv/conv_geometry.h"
+#include "conv_geometry.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

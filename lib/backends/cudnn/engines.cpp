@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "lib/backends/cudnn/backend.h"
-#include "operations.h"
+#include "backend.h"
+#include "lib/backends/cudnn/graph/operations.h"
 
 namespace lamina {
 
