@@ -80,7 +80,7 @@ struct MeanRatio {
 struct Comparison {
   std::vector<ComparedRow> rows;   ///< rows of a pair in the order of Verdict, the greatest change first
   std::vector<MeanRatio> means{};  ///< means of variants that took turns, if there are several networks
-  double level = interval_level;   ///< level of each interval; for processes, interval_level is that of all together
+  double level = interval_level;   ///< level of each interval; for processes, all together have interval_level
   bool paired = false;
 
   std::size_t count(Verdict) const;

@@ -21,7 +21,7 @@ void replace_file(const std::filesystem::path&, const std::string& contents);
 std::string file_text(const Json& document);
 
 /// A callback for Json::parse() that leaves out values nested deeper than 100 levels. Our files have fewer levels. A
-/// bad file with more could overflow the stack, because copying, printing and destroying a value recurse.
+/// bad file with more levels could overflow the stack, because copying, printing and destroying a value recurse.
 inline bool not_too_deep(int depth, Json::parse_event_t /*event*/, Json& /*value*/) {
   constexpr int deepest = 100;
   return depth <= deepest;

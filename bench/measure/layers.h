@@ -51,8 +51,8 @@ struct NamedAlgorithm {
   bool listed = true;
 };
 
-/// The algorithms that the backend lists for the layer and pass. After them, not `listed`, further algorithms that the
-/// backend lists for other layers of the network with the same kind of op and, for a convolution, for a plain 3x3
+/// The algorithms that the backend lists for the layer and pass. Further algorithms follow, which are not `listed`: the
+/// backend lists them for other layers of the network with the same kind of op and, for a convolution, for a plain 3x3
 /// convolution. If the backend was not built or refuses the layer: only "none".
 std::vector<NamedAlgorithm> algorithms_of(Backends&, const Config&, const Graph&, const Node&, Pass);
 

@@ -13,7 +13,8 @@ END_SECONDS = 4  # time for all workers to end; less than the 5 s that bench/gpu
 
 
 class WorkerError(Exception):
-    """A worker failed. The message says which, and why. `refused`: the request cannot be done here, but is no fault."""
+    """A worker failed. The message says which worker, and why. `refused`: the request cannot be done here, but is no
+    fault."""
 
     def __init__(self, message, refused=False):
         super().__init__(message)
@@ -45,8 +46,9 @@ def resident_bytes(pid, field):
 
 class Worker:
     """A worker process."""
-    # `patience`: seconds for an answer; then the worker is ended. The constructor does not wait for the first line, the
-    # greeting, so that several workers start at once: greet() reads it. `environment`: additional variables.
+    # `patience`: seconds to wait for an answer, after which the worker is ended. The constructor does not wait for the
+    # first line, the greeting, so that several workers start at once: greet() reads it. `environment`: additional
+    # variables.
 
     def __init__(self, name, command, threads, patience, environment=()):
         self.name, self.command, self.patience, self.greeting = name, command, patience, None
@@ -84,7 +86,8 @@ class Worker:
         return self.read()
 
     def timed_pass(self, request):
-        """The answer to a pass, with the cores that other processes used meanwhile, less a few ticks of clock error."""
+        """The answer to a pass, with the cores that other processes used meanwhile, minus a few ticks of clock
+        error."""
         pid = self.child.pid
         start, used, busy = time.monotonic(), used_seconds(pid), busy_seconds()
         sample = self.ask(f"pass {request}")

@@ -20,7 +20,7 @@ TORCHVISION = {
 
 
 def build(name, softmax=None):
-    """A network by name, or torchvision's of an ONNX file's name. `softmax` None: as in its protocol."""
+    """A network by name. For an ONNX file: torchvision's network of this name. `softmax` None: as in its protocol."""
     softmax = networks.protocol_of(name).softmax if softmax is None else softmax
     if name.endswith(".onnx") or name in TORCHVISION:
         from torchvision import models, ops  # imported here, because trainings do not need torchvision
