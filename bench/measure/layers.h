@@ -77,10 +77,10 @@ std::string to_string(const LayerFacts&);
 
 class LayerRun final : public TimedRun {
  public:
-  /// Makes a plan of the graph, which has one node. Runs it once to warm up, on a GPU until the clock has settled. The
-  /// results of some runs are compared bit by bit: inspect_timed_run() chooses the runs, and if a pass is short, only
-  /// the first. `cold`: each run begins with empty caches. Throws what Plan throws, and Unsupported if the layer is a
-  /// view.
+  /// Makes a plan of the graph, which has one node. Runs it once to warm up, or on a GPU until the clock has settled.
+  /// The results of some runs are compared bit by bit: inspect_timed_run() chooses the runs, and if a pass is short,
+  /// only the first. `cold`: each run begins with empty caches. Throws what Plan throws, and Unsupported if the layer
+  /// is a view.
   LayerRun(Backend&, const Graph& graph, const Options&, Pass, const SharedReference&, bool cold = false);
 
   std::vector<Sample> pass() override;

@@ -13,8 +13,7 @@ END_SECONDS = 4  # time for all workers to end; less than the 5 s that bench/gpu
 
 
 class WorkerError(Exception):
-    """A worker failed. The message says which worker, and why. `refused`: the request cannot be done here, but is no
-    fault."""
+    """A worker failed. The message says which, and why. `refused`: the request cannot be done here, but is no fault."""
 
     def __init__(self, message, refused=False):
         super().__init__(message)
@@ -86,8 +85,7 @@ class Worker:
         return self.read()
 
     def timed_pass(self, request):
-        """The answer to a pass, with the cores that other processes used meanwhile, minus a few ticks of clock
-        error."""
+        """The answer to a pass, with the cores that other processes used meanwhile, minus some ticks of clock error."""
         pid = self.child.pid
         start, used, busy = time.monotonic(), used_seconds(pid), busy_seconds()
         sample = self.ask(f"pass {request}")

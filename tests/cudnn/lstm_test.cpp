@@ -45,7 +45,7 @@ std::string descriptor(FakeBackend& on, const Spec& spec, const Choice& choice =
   return {};
 }
 
-/// Number `k` of a matrix or bias (`place`) of the library's weights, at the beginning of the workspace.
+/// Element `k` of the matrix or bias number `place` of the library's weights, which are first in the workspace.
 float weight(const BoundUnit& unit, std::size_t place, std::size_t k) {
   return static_cast<const float*>(unit.args.workspace)[place * 64 + k];
 }

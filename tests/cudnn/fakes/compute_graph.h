@@ -8,7 +8,7 @@ namespace lamina::test {
 
 void compute_graph(const FakeGraph::Object& graph, const FakeGraph::Places&);
 
-/// Makes the calls around a graph compute too: ReLU and its mask, sums, copies, the gradient of a bias.
+/// Lets the calls around a graph compute, too: ReLU and its mask, sums, copies, the gradient of a bias.
 void compute_calls(cudnn::Api&);
 
 }  // namespace lamina::test

@@ -18,7 +18,7 @@ namespace lamina::test {
 class CountingDevice final : public Device {
  public:
   int allocations = 0, waits = 0, copies = 0;
-  bool lost = false;            ///< synchronize() throws
+  bool lost = false;            ///< whether synchronize() throws
   std::vector<double> seconds;  ///< times of the next measurements, in order; then always 1 s
 
   std::string describe() override { return host_.describe(); }
