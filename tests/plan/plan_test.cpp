@@ -29,7 +29,7 @@ Graph residual(int image = 6, int blocks = 1) {
   return graph;
 }
 
-/// Two branches and a shortcut are concatenated on channels. A slice follows.
+/// Two branches are concatenated on channels. A slice and a convolution follow.
 Graph inception() {
   Graph graph("inception");
   const Value x = conv(graph.input({2, 3, 6, 6}), "stem", {.channels = 4, .kernel = 1});
