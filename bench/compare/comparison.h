@@ -21,7 +21,7 @@ struct CompareRules {
   double smallest = 0.02;                  ///< change that should be found
   std::optional<double> fail_if_slower{};  ///< slowdown above which a row fails
   bool any_load = false;                   ///< whether to judge rows that other programs disturbed, too
-  bool cpu_time = false;  ///< whether to compare processor time in place of duration; if so, other programs may run
+  bool cpu_time = false;  ///< whether to compare processor time in place of duration; other programs may then run
 };
 
 /// The share of all processors above which the load of other programs decides the time.

@@ -15,8 +15,9 @@ namespace lamina::bench {
 std::size_t unpaired_rank(std::size_t n, std::size_t m, double level = interval_level);
 
 /// The median of the ratios second[j] / first[i] of all pairs, with its interval (Hodges and Lehmann). The interval is
-/// valid for any distribution of the noise, if both runs have the same distribution but for the ratio, and if samples
-/// are independent. Each run needs a sample. With too few samples for this level, the ends are the extreme ratios.
+/// valid for any distribution of the noise, if both runs have the same distribution apart from the ratio, and if
+/// samples are independent. Each run needs a sample. With too few samples for this level, the ends are the extreme
+/// ratios.
 Interval unpaired_ratio_interval(const std::vector<double>& first, const std::vector<double>& second,
                                  double level = interval_level);
 

@@ -13,7 +13,8 @@ using Json = nlohmann::ordered_json;  ///< its fields keep their order
 /// The number of this format of result files (bench/results.schema.json). Readers refuse a file with a greater number.
 constexpr int result_format = 2;
 
-/// Writes a new file beside the old one and renames it, so that a full disk or an interrupt leaves the old file.
+/// Writes a new file beside the old file and gives it the old file's name, so that a full disk or an interrupt leaves
+/// the old file.
 /// Throws FileError, which says what could not be written, why, and what to do.
 void replace_file(const std::filesystem::path&, const std::string& contents);
 

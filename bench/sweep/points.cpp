@@ -122,8 +122,8 @@ PlanningSettings SweepPoints::settings_of(const Series& series) const {
   return settings;
 }
 
-/// The settings, which must equal those of an existing file if the sweep is to add rows to it. Settings that are in the
-/// names of rows may differ, because rows of another size, type or limit are other rows.
+/// The settings, which must equal the settings of an existing file if the sweep is to add rows to it. Settings that are
+/// in the names of rows may differ, because rows of another size, type or limit are other rows.
 std::string SweepPoints::settings() const {
   PlanningSettings unnamed = options_;
   unnamed.net.onnx.clear();

@@ -12,7 +12,7 @@ const Shape lstm_shape = {2, 4, 5, 1};
 const Recurrent op{.hidden = 3};
 const Case training = {"", op, {lstm_shape}}, inference = {"", op, {lstm_shape}, {}, Mode::inference};
 
-/// The calls without those that make, set, query or destroy descriptors and places.
+/// The calls, except calls that make, set, query or destroy descriptors and places.
 CallTexts work_of(const CallTexts& calls) {
   CallTexts work;
   for (const std::string& call : calls)
@@ -22,7 +22,7 @@ CallTexts work_of(const CallTexts& calls) {
   return work;
 }
 
-/// All calls but the copies.
+/// All calls except copies.
 CallTexts of_sequences(CallTexts calls) {
   std::erase_if(calls, [](const std::string& call) { return call.starts_with("copy "); });
   return calls;

@@ -66,7 +66,7 @@ struct Long {
   std::string algorithm = std::holds_alternative<Conv>(c.op) ? "im2col_gemm" : "gemm";
 };
 
-/// A convolution or fully connected op of a network. Its x, w and dy are those of the network's pass in f64, rounded to
+/// A convolution or fully connected op of a network. Its x, w and dy come from the network's pass in f64, rounded to
 /// f32.
 struct Layer {
   std::string name;

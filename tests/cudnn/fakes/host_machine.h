@@ -79,7 +79,7 @@ struct MachineLog {
   std::vector<Update> updates;
   int cuda_major = 0;                ///< requested major version of cuBLAS
   double peak_flops_per_second = 0;  ///< peak in f32; the peak in f64 is half of it
-  int blas_status = 0;               ///< status of cuBLAS's calls in a pass; if not 0, they do no work
+  int blas_status = 0;               ///< status of cuBLAS's calls in a pass; not 0: the calls do no work
 };
 
 std::unique_ptr<cudnn::Machine> make_host_machine(MachineLog&);
