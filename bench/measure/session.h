@@ -14,7 +14,7 @@
 
 namespace lamina::bench {
 
-/// A configuration: a network on a backend at one batch. Each has rows or tables of its own.
+/// A configuration: a network on a backend at one batch. Each configuration has rows or tables of its own.
 struct Config {
   std::string network, backend;
   DType dtype = DType::f32;

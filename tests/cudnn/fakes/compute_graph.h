@@ -1,6 +1,6 @@
 #pragma once
-// Computes the graphs of fake_graph.h on the host, and the calls of fake.h around them. It has only the operations that
-// our backends use.
+// Computes the graphs of fake_graph.h on the host, and the calls of fake.h around them. Only the operations that our
+// backends use are implemented.
 
 #include "tests/cudnn/fakes/fake_graph.h"
 

@@ -66,7 +66,7 @@ class CountingDevice final : public Device {
   bool captures_ = false;
 };
 
-/// The settings and records of a HostMachine. It must outlive the machine.
+/// The settings and records of a HostMachine. They must outlive the machine.
 struct MachineLog {
   CountingDevice device;
   std::string unavailable;
