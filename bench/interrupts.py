@@ -26,12 +26,12 @@ class Interrupts:
 
 
 def end_run(count):
-    """Ends a run on the first signal. Later signals would disturb the end, which takes a few seconds."""
+    """Ends a run on the first signal. Ignores later signals: the end takes a few seconds."""
     if count == 1:
         raise KeyboardInterrupt
 
 
 def default_signals():
-    """Runs in a child, and lets it hear signals that its parent ignores, as a parent in the background may do."""
+    """Runs in a child. Resets signals that the parent ignores, as a parent in the background may."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)

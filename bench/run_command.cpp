@@ -30,8 +30,8 @@ constexpr const char* names_help =
 /// Lets the library read its own flags. Throws UsageError for flags that neither `options` nor the library knows.
 void give_to_library(const RunOptions& options, const CLI::App& app) {
   static char program[] = "lamina_bench";  // the library keeps the pointer
-  // Without --benchmark_out the library writes no file report. These flags override its environment variables, whose
-  // values are in the options already.
+  // Without --benchmark_out the library writes no file report. These flags override the library's environment
+  // variables, whose values are in the options already.
   std::vector<std::string> words = {
       "--benchmark_out=/dev/null", "--benchmark_out_format=json", "--benchmark_list_tests=false",
       options.screen == Screen::csv ? "--benchmark_format=csv" : "--benchmark_format=console"};

@@ -21,7 +21,7 @@
 namespace lamina::bench {
 namespace {
 
-constexpr double gate_strictness = 50;  // a wrong failure of the gate is this many times rarer than a wrong `slower`
+constexpr double gate_strictness = 50;  // factor by which a wrong failure of the gate is rarer than a wrong `slower`
 constexpr double more_memory = 1.01;    // ratio of memory above which the row reports the memory
 
 constexpr const char* not_in_second = "not in the second";
@@ -30,11 +30,11 @@ constexpr const char* not_in_second = "not in the second";
 struct SideRow {
   std::map<std::int64_t, double> samples{};  ///< samples that count, by number
   std::vector<double> disturbed{};           ///< samples that do not count: other programs disturbed their processes
-  double least = std::numeric_limits<double>::infinity();  ///< least sample, less the share that other programs took
+  double least = std::numeric_limits<double>::infinity();  ///< least sample minus the share that other programs took
   double greatest = 0;                                     ///< greatest of all samples
   double others_share = 0;                                 ///< greatest share that other programs took
   std::string grade{};                                     ///< worst grade
-  const RunRow* any = nullptr;                             ///< failed row if there is one, else any row; null: none
+  const RunRow* any = nullptr;                             ///< failed row if there is one, else any row; null: no row
 
   /// Whether the side has times. It has none if a single process failed: a failure is no noise.
   bool has_times() const { return any != nullptr && any->failure.empty() && samples.size() + disturbed.size() > 0; }
@@ -185,7 +185,7 @@ ComparedRow begin_row(const std::string& name, const SideRow& first, const SideR
   return row;
 }
 
-/// Adds differences that are not times to the reason: another picked algorithm, and more memory.
+/// Adds to the reason what differs besides the times: the picked algorithm, and more memory.
 void add_differences(ComparedRow& row, const RunRow& a, const RunRow& b) {
   const auto add = [&](const std::string& text) { row.reason += (row.reason.empty() ? "" : "; ") + text; };
   if (!a.algorithm.empty() && !b.algorithm.empty() && a.algorithm != b.algorithm)

@@ -21,7 +21,7 @@ struct CompareRules {
   double smallest = 0.02;                  ///< change that should be found
   std::optional<double> fail_if_slower{};  ///< slowdown above which a row fails
   bool any_load = false;                   ///< whether to judge rows that other programs disturbed, too
-  bool cpu_time = false;  ///< whether to compare processor time in place of duration; if so, other programs may run
+  bool cpu_time = false;  ///< whether to compare processor time in place of duration; other programs may then run
 };
 
 /// The share of all processors above which the load of other programs decides the time.
@@ -80,7 +80,7 @@ struct MeanRatio {
 struct Comparison {
   std::vector<ComparedRow> rows;   ///< rows of a pair in the order of Verdict, the greatest change first
   std::vector<MeanRatio> means{};  ///< means of variants that took turns, if there are several networks
-  double level = interval_level;   ///< level of each interval; for processes, interval_level is that of all together
+  double level = interval_level;   ///< level of each interval; for processes, all together have interval_level
   bool paired = false;
 
   std::size_t count(Verdict) const;

@@ -9,13 +9,15 @@
 namespace lamina::bench {
 
 /// The place of the interval's lower end among the sorted ratios of all pairs, counted from 1, for runs of `n` and `m`
-/// samples. The upper end has the same place counted from the last. By the test of Mann and Whitney: exact up
-/// to 25 samples a run, and above by the normal distribution. 0: too few samples for an interval of this level.
+/// samples. The upper end has the same place counted from the last. The place follows from the test of Mann and
+/// Whitney: exactly up to 25 samples a run, by the normal distribution above. 0: too few samples for an interval of
+/// this level.
 std::size_t unpaired_rank(std::size_t n, std::size_t m, double level = interval_level);
 
 /// The median of the ratios second[j] / first[i] of all pairs, with its interval (Hodges and Lehmann). The interval is
-/// valid for any distribution of the noise, if both runs have the same distribution but for the ratio, and if samples
-/// are independent. Each run needs a sample. With too few samples for this level, the ends are the extreme ratios.
+/// valid for any distribution of the noise, if both runs have the same distribution apart from the ratio, and if
+/// samples are independent. Each run needs a sample. With too few samples for this level, the ends are the extreme
+/// ratios.
 Interval unpaired_ratio_interval(const std::vector<double>& first, const std::vector<double>& second,
                                  double level = interval_level);
 
@@ -23,7 +25,7 @@ Interval unpaired_ratio_interval(const std::vector<double>& first, const std::ve
 Interval inflate(const Interval& ratio, double times);
 
 /// The number of samples that say as much as one independent sample, if each sample resembles the sample before it. 1
-/// for independent samples. An interval of the same width needs this many times as many samples.
+/// for independent samples. An interval of the same width needs more samples by this factor.
 double autocorrelation_factor(const std::vector<double>& samples);
 
 /// The number of samples that each of two runs needs for an interval whose ends are at most `share` from the middle.

@@ -32,7 +32,7 @@ void finish(ResultFile&, const Peaks&);
 
 struct MeasuredDevice {
   DeviceInfo device{};
-  DeviceRates rates{};    ///< rates; that of a processor's units is the median of several measurements
+  DeviceRates rates{};    ///< rates; the rate of a processor's units is the median of several measurements
   double units_most = 0;  ///< greatest of these measurements, in flop/s
 };
 

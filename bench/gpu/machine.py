@@ -43,7 +43,8 @@ class Machine:
         loader = re.findall(r"=> (/\S+)/", ask("ldconfig", "-p") or ask("/sbin/ldconfig", "-p"))
         self.cudnn = next((folder for folder in [*wheels, *given, *loader, *kits]
                            if glob.glob(os.path.join(folder, "libcudnn.so.[89]"))), "")
-        # Folders with cuBLAS, or with NVRTC, which cuDNN opens by name. Without cuDNN's own wheel: commands name it.
+        # Folders with cuBLAS, or with NVRTC, which cuDNN opens by name. cuDNN's own wheel is left out, because commands
+        # name it.
         self.libraries = [folder for folder in dict.fromkeys([*wheels, *given, *kits])
                           if os.path.isdir(folder) and not folder.endswith("nvidia/cudnn/lib")]
         self.read_ahead = [*self.libraries, self.cudnn or "/no", *(path + "/torch/lib" for path in folders)]

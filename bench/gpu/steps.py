@@ -7,7 +7,7 @@ import shlex
 from typing import Tuple
 
 ROWS = "rows.json"  # what a step measured, in the folder where it runs
-SUITE_GRACE = 15    # seconds of a suite above its estimate
+SUITE_GRACE = 15    # seconds that a suite may take beyond its estimate
 
 
 def files(names):

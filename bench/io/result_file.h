@@ -13,7 +13,8 @@ using Json = nlohmann::ordered_json;  ///< its fields keep their order
 /// The number of this format of result files (bench/results.schema.json). Readers refuse a file with a greater number.
 constexpr int result_format = 2;
 
-/// Writes a new file beside the old one and renames it, so that a full disk or an interrupt leaves the old file.
+/// Writes a new file beside the old file and gives it the old file's name, so that a full disk or an interrupt leaves
+/// the old file.
 /// Throws FileError, which says what could not be written, why, and what to do.
 void replace_file(const std::filesystem::path&, const std::string& contents);
 
@@ -21,7 +22,7 @@ void replace_file(const std::filesystem::path&, const std::string& contents);
 std::string file_text(const Json& document);
 
 /// A callback for Json::parse() that leaves out values nested deeper than 100 levels. Our files have fewer levels. A
-/// bad file with more could overflow the stack, because copying, printing and destroying a value recurse.
+/// bad file with more levels could overflow the stack, because copying, printing and destroying a value recurse.
 inline bool not_too_deep(int depth, Json::parse_event_t /*event*/, Json& /*value*/) {
   constexpr int deepest = 100;
   return depth <= deepest;

@@ -28,7 +28,7 @@ enum class Format { text, csv };
 
 struct TextTable {
   struct Column {
-    // NOLINTBEGIN(google-explicit-constructor): implicit on purpose, lists of columns are lists of titles
+    // NOLINTBEGIN(google-explicit-constructor): implicit, so that a list of titles is a list of columns
     /// A > before the title aligns the column on the right, for numbers.
     Column(const std::string& text, std::size_t least_width = 0)
         : title(text.substr(text.starts_with('>') ? 1 : 0)), number(text.starts_with('>')), width(least_width) {}

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int processor_moments = 15;  // measurements of a processor, which take about a tenth of a second together
 constexpr int product_batch = 2, product_channels = 512, product_image = 56, product_tries = 9;
-constexpr int gpu_rows = 8192, gpu_channels = 4096;  // 275 GFLOP: a launch costs nothing beside them
+constexpr int gpu_rows = 8192, gpu_channels = 4096;  // 275 GFLOP: the time of a launch is negligible
 
 double measured_product(Backend& backend, DType dtype, bool on_gpu) {
   Graph graph("product");

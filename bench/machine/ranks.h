@@ -11,8 +11,9 @@
 namespace lamina::bench {
 
 /// Runs `work` as a rank, and gives its result. Ranks talk over NCCL if the backend runs on a GPU, else over MPI.
-/// Without mpirun there is one rank, and exceptions of `work` are thrown on. Only rank 0 prints. But if one of several
-/// ranks throws, it prints the error with its number and ends all ranks. Throws what make_communicator throws.
+/// Without mpirun there is one rank, and exceptions of `work` pass through. Only rank 0 prints. But if one of several
+/// ranks throws, this rank prints the error with its own number, and ends all ranks. Throws what make_communicator
+/// throws.
 int with_ranks(const std::string& backend, const std::function<int(Communicator&)>& work);
 
 /// Lets only rank 0 print an error that all ranks have: call it before printing. It returns at once in rank 0, which

@@ -51,8 +51,8 @@ struct NamedAlgorithm {
   bool listed = true;
 };
 
-/// The algorithms that the backend lists for the layer and pass. After them, not `listed`, further algorithms that the
-/// backend lists for other layers of the network with the same kind of op and, for a convolution, for a plain 3x3
+/// The algorithms that the backend lists for the layer and pass. Further algorithms follow, which are not `listed`: the
+/// backend lists them for other layers of the network with the same kind of op and, for a convolution, for a plain 3x3
 /// convolution. If the backend was not built or refuses the layer: only "none".
 std::vector<NamedAlgorithm> algorithms_of(Backends&, const Config&, const Graph&, const Node&, Pass);
 
@@ -77,10 +77,10 @@ std::string to_string(const LayerFacts&);
 
 class LayerRun final : public TimedRun {
  public:
-  /// Makes a plan of the graph, which has one node. Runs it once to warm up, on a GPU until the clock has settled. The
-  /// results of some runs are compared bit by bit: inspect_timed_run() chooses the runs, and if a pass is short, only
-  /// the first. `cold`: each run begins with empty caches. Throws what Plan throws, and Unsupported if the layer is a
-  /// view.
+  /// Makes a plan of the graph, which has one node. Runs it once to warm up, or on a GPU until the clock has settled.
+  /// The results of some runs are compared bit by bit: inspect_timed_run() chooses the runs, and if a pass is short,
+  /// only the first. `cold`: each run begins with empty caches. Throws what Plan throws, and Unsupported if the layer
+  /// is a view.
   LayerRun(Backend&, const Graph& graph, const Options&, Pass, const SharedReference&, bool cold = false);
 
   std::vector<Sample> pass() override;

@@ -14,7 +14,7 @@
 
 namespace lamina::bench {
 
-/// A configuration: a network on a backend at one batch. Each has rows or tables of its own.
+/// A configuration: a network on a backend at one batch. Each configuration has rows or tables of its own.
 struct Config {
   std::string network, backend;
   DType dtype = DType::f32;
@@ -46,7 +46,7 @@ void check_no_path(const std::string& name);
 /// The network of this name. Throws UsageError for an unknown name, and if settings for the zoo are given with a file.
 Network network(const std::string& name, const NetSettings&);
 
-/// All networks: those of the files that the settings name or, without files, those of the zoo.
+/// All networks: of the files that the settings name or, without files, of the zoo.
 std::vector<Network> networks(const NetSettings&);
 
 /// Removes from the settings the files that cannot be read, and reports each on standard error. Gives whether it has

@@ -12,7 +12,7 @@ namespace {
 
 CLI::Range counts() { return {1, std::numeric_limits<int>::max(), "from 1"}; }
 
-// Functions that make the argument `add` of flag(), as those in flags.h, and arguments `add`. The table uses them.
+// The table uses these functions: arguments `add` of flag(), and functions that make such arguments, as in flags.h.
 
 template <class... Checks>
 auto list(const char* text, Checks... checks) {

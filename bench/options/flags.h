@@ -176,7 +176,7 @@ Flag<Settings> flag(std::string name, unsigned set, At at, Add add, Keys keys = 
   const auto add_to = [=](CLI::App& app, const std::string& as, Settings& to) { return add(app, as, at(to)); };
   return {std::move(name), set, add_to, value, keys, std::move(key)};
 }
-// NOLINTBEGIN(bugprone-macro-parentheses): a field of a field takes none
+// NOLINTBEGIN(bugprone-macro-parentheses): a field of a field takes no parentheses
 #define LAMINA_AT(field) \
   [](auto& settings) -> auto& { return settings.field; }
 // NOLINTEND(bugprone-macro-parentheses)

@@ -20,7 +20,7 @@ namespace lamina::bench {
 /// The backends of a run, and the options for making them.
 struct BackendSettings {
   std::vector<std::string> names{};  ///< names; empty: all backends that can run here, except cuda-host and cudnn-graph
-  std::string cudnn{};               ///< directory of the cuDNN to load; empty: the one that the system finds
+  std::string cudnn{};               ///< directory of the cuDNN to load; empty: the cuDNN that the system finds
   std::filesystem::path plans{};     ///< folder of cudnn-graph's plans
   int threads = 0;
   int device = 0;  ///< number of the GPU
@@ -49,7 +49,7 @@ struct NetSettings {
   int width_divisor = 1;
   std::optional<bool> softmax{};              ///< whether to end in a softmax; unset: as published
   std::vector<std::filesystem::path> onnx{};  ///< ONNX files; each network has the name of its file
-  OnnxOptions onnx_settings{};  ///< options for reading, but the batch; a file uses the extents that it leaves open
+  OnnxOptions onnx_settings{};  ///< options for reading, without the batch; a file uses the extents that it leaves open
   std::vector<Layer> layers{};
   int ranks = 1;  ///< number of processes that share each batch
 };
@@ -104,7 +104,7 @@ std::vector<std::string> arguments_of(const PlanningSettings&, bool unnamed = fa
 /// The part of a row's name after the batch: "/image:<value> /graph ...".
 std::string key_help();
 
-constexpr int most_passes = 100000;  ///< largest number of passes of a row: each takes Google Benchmark kilobytes
+constexpr int most_passes = 100000;  ///< largest number of passes of a row: Google Benchmark needs kilobytes for each
 
 enum class Screen { console, json, csv };  ///< form of standard output
 

@@ -30,7 +30,7 @@ class Run:
         self.context = {name: str(value) for name, value in facts.items() if not isinstance(value, (list, dict))}
         if isinstance(facts.get("gpu"), dict):  # the GPU of a race
             self.context["gpu_0"] = str(facts["gpu"].get("name", ""))
-        self.suffix = ""  # tells runs on one machine apart
+        self.suffix = ""  # distinguishes runs on one machine
 
     @property
     def name(self):

@@ -37,7 +37,7 @@ def name_of(network):
 
 
 def protocol_of(name):
-    """The protocol of a network. A file has the usual one of lamina_bench in training, and images of its own size."""
+    """The protocol of a network. A file has lamina_bench's usual protocol of training, and images of its own size."""
     if name.endswith(".onnx"):
         return types.SimpleNamespace(softmax=False, input_gradient=False, accumulate=True)
     return table(os.environ.get(ASKED, BENCH))[name]

@@ -253,7 +253,7 @@ class Runner:
         return samples
 
     def quiet_pass(self, variant, case):
-        """Runs a pass, and again, up to `retries` times, if other processes took the cores. The last run counts."""
+        """Runs a pass, and repeats it up to `retries` times if other processes took the cores. The last run counts."""
         for left in range(self.options.retries, -1, -1):
             time.sleep(SETTLE_SECONDS)
             sample = self.workers[variant].timed_pass(request_of(variant, case))

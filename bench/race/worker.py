@@ -45,8 +45,9 @@ def resident_bytes(pid, field):
 
 class Worker:
     """A worker process."""
-    # `patience`: seconds for an answer; then the worker is ended. The constructor does not wait for the first line, the
-    # greeting, so that several workers start at once: greet() reads it. `environment`: additional variables.
+    # `patience`: seconds to wait for an answer, after which the worker is ended. The constructor does not wait for the
+    # first line, the greeting, so that several workers start at once: greet() reads it. `environment`: additional
+    # variables.
 
     def __init__(self, name, command, threads, patience, environment=()):
         self.name, self.command, self.patience, self.greeting = name, command, patience, None
@@ -84,7 +85,7 @@ class Worker:
         return self.read()
 
     def timed_pass(self, request):
-        """The answer to a pass, with the cores that other processes used meanwhile, less a few ticks of clock error."""
+        """The answer to a pass, with the cores that other processes used meanwhile, minus some ticks of clock error."""
         pid = self.child.pid
         start, used, busy = time.monotonic(), used_seconds(pid), busy_seconds()
         sample = self.ask(f"pass {request}")

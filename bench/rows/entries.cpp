@@ -21,7 +21,7 @@ bool is(const std::exception& error) {
 
 void add_failure(Json& entry, const Outcome& outcome) {
   entry["error_occurred"] = true;
-  entry["error_message"] = to_utf8(outcome.failure);  // the text may have a file's name, which may be no UTF-8
+  entry["error_message"] = to_utf8(outcome.failure);  // the text may have a file's name, which may not be UTF-8
   constexpr const char* kinds[] = {"failed", "unsupported", "out_of_memory"};
   entry["failure"] = kinds[static_cast<std::size_t>(outcome.kind)];
   if (outcome.wanted_bytes > 0) {
@@ -92,7 +92,7 @@ Figures figures_of(const Row& row, const Outcome& outcome, const Runs& runs, con
                     : statistic == "median" ? median_interval(values).middle
                     : statistic == "stddev" ? deviation(values)
                     : middle != 0           ? deviation(values) / middle
-                                            : 0;  // the mean is 0 only if all values are
+                                            : 0;  // the mean is 0 only if all values are 0
   }
   return figures;
 }

@@ -45,8 +45,8 @@ Json entry_of(const Row&, const Outcome&, const Place&, benchmark::TimeUnit, con
 /// An entry with the reason why there are no further passes of a row.
 Json failure_entry(const Row&, const Outcome&, Place, benchmark::TimeUnit);
 
-/// One entry for all passes of a row that has times. Its figures are those of the pass whose time is nearest the
-/// median. The lists real_times and cpu_times have the times of all passes, in their order.
+/// One entry for all passes of a row that has times. It has the figures of the pass whose time is nearest the median.
+/// The lists real_times and cpu_times have the times of all passes, in their order.
 Json row_entry(const Row&, const Outcome&, const Place&);
 
 /// Sets in the outcome the reason why a group could not be measured.

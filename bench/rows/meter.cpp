@@ -89,7 +89,7 @@ bool Meter::measure(const Row& row, std::size_t index) {
   } catch (const std::exception& error) {
     set_failure(its, error);
     if (group.ranks > 1 && its.kind != Failure::unsupported)
-      throw;  // the error must end all ranks: others wait for this one
+      throw;  // the error must end all ranks: other ranks wait for this rank
     close();
     progress_->group_failed(group, passes + 1 - static_cast<int>(index));
     if (index > 0) fmt::print(stderr, "lamina_bench: {}: {}\n", group.title, its.failure);

@@ -19,7 +19,8 @@ class Meter {
   Meter(Session& session, const RunOptions& options, Progress& progress)
       : session_(&session), options_(&options), progress_(&progress) {}
 
-  /// Measures until the row's group has sample `index`. Gives whether it has: not after a failure or an interrupt.
+  /// Measures until the row's group has sample `index`. Gives whether the group has this sample: a failure or an
+  /// interrupt may prevent it.
   bool measure(const Row&, std::size_t index);
   Outcome& outcome(const Row& row) {
     return outcomes_.try_emplace(row.group.get(), row.group->parts.size()).first->second;

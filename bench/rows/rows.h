@@ -16,8 +16,8 @@
 
 namespace lamina::bench {
 
-/// The options of `run`. Without names of networks, rows of all networks are picked by the filter or, without a filter,
-/// of the ten networks of the published tables.
+/// The options of `run`. Without names of networks, the filter picks among the rows of all networks; without a filter,
+/// the rows of the ten networks of the published tables are picked.
 struct RunOptions : TaskOptions {
   double noise = 0;     ///< wanted half-width of the median's interval, as a share of the median; 0: not given
   double min_time = 0;  ///< least seconds of a run; with `noise`, most seconds of a measurement; 0: not given

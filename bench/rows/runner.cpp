@@ -54,7 +54,7 @@ void print_by(benchmark::BenchmarkReporter& by, bool same_counters, Run run, con
               const Runs& runs) {
   constexpr std::array shown = {"images_per_second", "flops_per_second", "share_of_peak"};
   const std::vector<Sample>& samples = outcome.samples[row.part];
-  if (runs.empty() && !samples.empty()) return;  // a failure would look like a time of 0; stderr has it
+  if (runs.empty() && !samples.empty()) return;  // a failure would look like a time of 0; stderr reports it
   run.run_name = {};
   run.run_name.function_name = row.name;
   run.report_label = samples.empty() ? outcome.note : with_clock(outcome.note, samples);

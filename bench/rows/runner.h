@@ -1,7 +1,7 @@
 #pragma once
 // Runs rows with Google Benchmark. Each row is a benchmark. The rows of a group share the passes of the group: a run of
-// a row takes the passes that follow those of its earlier runs, and measures them if no other row has done so. Finished
-// rows become entries of a file and lines on the screen.
+// a row takes the passes after its earlier runs, and measures them if no other row has measured them. Finished rows
+// become entries of a file and lines on the screen.
 
 #include <benchmark/benchmark.h>
 #include <functional>
@@ -40,7 +40,7 @@ class Runner {
   /// Measures passes of one group until the medians of all its rows are known to --noise, or the time is over. Gives
   /// the number of passes.
   int settle(std::span<const Row>);
-  /// Does a run of a row for the library. It takes the passes that follow those of earlier runs.
+  /// Does a run of a row for the library. It takes the passes after those of earlier runs.
   void iterate(const Row&, benchmark::State&);
 
   struct Taken {

@@ -31,7 +31,7 @@ std::string files_text(const std::vector<std::filesystem::path>& files) {
   return text;
 }
 
-/// The free memory of the processor, less a tenth as a reserve.
+/// The free memory of the processor, minus a tenth as a reserve.
 std::size_t free_memory() {
   return static_cast<std::size_t>(0.9 * 1024 * std::strtod(value_of("/proc/meminfo", "MemAvailable").c_str(), nullptr));
 }
@@ -122,8 +122,8 @@ PlanningSettings SweepPoints::settings_of(const Series& series) const {
   return settings;
 }
 
-/// The settings that must be those of an existing file if the sweep is to add rows to it. Settings that are in the
-/// names of rows may differ, because rows of another size, type or limit are other rows.
+/// The settings, which must equal the settings of an existing file if the sweep is to add rows to it. Settings that are
+/// in the names of rows may differ, because rows of another size, type or limit are other rows.
 std::string SweepPoints::settings() const {
   PlanningSettings unnamed = options_;
   unnamed.net.onnx.clear();

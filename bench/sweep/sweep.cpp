@@ -95,7 +95,8 @@ class Sweep {
     }
   }
 
-  /// The batches of a series: those that the user named or, if none, 1, 2, 4, ... up to the largest that fits, 15
+  /// The batches of a series: the user's batches or, if the user named none, 1, 2, 4, ... up to the largest that fits,
+  /// 15
   /// and 17. Batch 1 is tried even if the prediction says that it does not fit.
   Planned planned(const Series& series) {
     if (!options_.configs.batches.empty()) return {series, options_.configs.batches};

@@ -1,4 +1,4 @@
-// The frontiers as human-readable text. As CSV and as entries of a result file they have all tried algorithms.
+// The frontiers as human-readable text. Also as CSV and as entries of a result file, both with all tried algorithms.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

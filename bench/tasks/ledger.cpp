@@ -60,7 +60,7 @@ std::map<std::pair<int, bool>, std::size_t> live_bytes(const Plan& plan, Session
   return live;
 }
 
-/// The rates with the median of the peaks beside the passes in place of the peak that was measured once.
+/// The rates, but the median of the peaks beside the passes replaces the peak that was measured once.
 Rates at_moments(Rates rates, const std::vector<Moment>& moments) {
   std::vector<double> peaks;
   for (const Moment& moment : moments) peaks.push_back(moment.flops_per_second);

@@ -14,7 +14,7 @@
 namespace lamina::bench {
 
 /// The clock of the core that the caller runs on, in cycles per second. It is measured by dependent additions, which
-/// take a cycle each. The best of several runs, which take less than a millisecond together.
+/// take a cycle each. It is the best of several runs, which take less than a millisecond together.
 double core_clock();
 
 /// The worst readings during a measurement. A reading that failed is empty.
@@ -49,7 +49,7 @@ class MachineWatch {
   explicit MachineWatch(Sources, double window_seconds = 0.5);
 
   void begin();  ///< call it before other work: forgets the worst readings, but keeps the load of the last window
-  void look();   ///< call it between passes; reads only after a window or, if no load is known yet, a fifth of one
+  void look();   ///< call it between passes; reads only after a window or, if no load is known yet, a fifth of a window
   const Conditions& conditions() const { return worst_; }
 
  private:

@@ -71,7 +71,7 @@ std::int64_t samples_of(const PreparedWorkload&);
 
 class Record {
  public:
-  /// The file is options.json. If it is empty, a Record does nothing.
+  /// The file is TrainOptions::json. If it is empty, a Record does nothing.
   Record(const TrainOptions&, Backends&);
 
   /// Begins a training. `before`: epochs of the checkpoint from which it resumes; their processor time is not known.

@@ -68,8 +68,8 @@ void check_file(const std::filesystem::path& onnx, const TrainOptions&);
 /// Runs all trainings, one after another. Prints a line for each epoch, then time and cost, and at the end a table of
 /// all trainings. Progress goes to standard error: on a terminal a line that is overwritten, elsewhere a line every ten
 /// seconds. Writes the files of the options. After an interrupt, ends after the running batch. Several processes of
-/// mpirun train together: only rank 0 prints and writes, and a failure in one ends all. Gives the exit status: 0, 130
-/// or 143. Throws what Trainer, prepare and files throw, and UsageError for options that exclude each other.
+/// mpirun train together: only rank 0 prints and writes, and a failure in one ends all of them. Gives the exit status:
+/// 0, 130 or 143. Throws what Trainer, prepare and files throw, and UsageError for options that exclude each other.
 int train_all(const TrainOptions&, const MakeBackend&, const Print&);
 
 }  // namespace lamina::bench

@@ -28,7 +28,7 @@ std::size_t in_a_pass(Plan& plan) {
 }
 
 /// A graph with enough channels for every algorithm: 3x3 convolutions with and without a ReLU, groups or a stride, a
-/// 1x1 convolution, batch norm, fully connected.
+/// 5x5 and a 1x1 convolution, batch norm, fully connected.
 Graph wide_graph() {
   Graph graph("wide");
   Value x = graph.input({2, 32, 14, 14});

@@ -1,4 +1,4 @@
-// Flags that cannot be combined are refused, with an error that says why.
+// The exit status and the message for wrong use, and for files that cannot be written or read. The help of subcommands.
 
 #include <fstream>
 #include <map>

@@ -107,7 +107,8 @@ TEST_CASE("the load is the share of all processors that other programs took in a
   MachineWatch watch({root.folder.path(), [&] { return now; }, [&] { return own; }}, 0.5);
   watch.begin();
   CHECK_FALSE(watch.conditions().others);
-  // One second on two processors: this program keeps one of them busy, and other programs use a quarter of the other.
+  // One second on two processors: this program keeps one processor busy, and other programs use a quarter of the other
+  // processor.
   now = 1;
   own = 1;
   root.stat(std::lround(1.25 * per_second), std::lround(0.75 * per_second));

@@ -20,7 +20,7 @@ TEST_CASE("at most 5 % of the rows of equal programs are called slower or faster
                            out);
   INFO(ended.said);
   REQUIRE(ended.status == 0);
-  // Noise of the machine may make a row inconclusive instead of equal. It must not cause a false difference.
+  // Noise of the machine may make a row inconclusive instead of equal. Noise must not cause a false difference.
   int rows = 0, wrong = 0, slow_rows = 0, found = 0, faster = 0, others = 0, wrong_others = 0;
   const nlohmann::json result = read(out);
   for (const auto& each : result.at("comparisons")) {

@@ -95,8 +95,8 @@ TEST_CASE("each layout, batch and type is queried: layouts and batches have tabl
   REQUIRE(all["context"]["cudnn"][0]["driver"] == driver);
   REQUIRE((table.find("no libcuda.so.1, which cuDNN 9.") == table.npos) == driver);
   // For each layout, batch and type: three passes of two convolutions, and two passes of a pool. For each batch and
-  // type: three passes of two fully connected ops, and in nhwc the second convolution's data gradient with the first
-  // one's mask.
+  // type: three passes of two fully connected ops, and in nhwc the second convolution's data gradient with the mask of
+  // the first convolution.
   REQUIRE(all["graphs"].size() == (3 * 2 + 2) * 8 + 3 * 2 * 4 + 4);
 }
 

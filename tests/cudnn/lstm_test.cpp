@@ -12,7 +12,7 @@ const Shape lstm_shape = {2, 4, 5, 1};
 const Recurrent op{.hidden = 3};
 const Case training = {"", op, {lstm_shape}}, inference = {"", op, {lstm_shape}, {}, Mode::inference};
 
-/// The calls without those that make, set, query or destroy descriptors and places.
+/// The calls, except calls that make, set, query or destroy descriptors and places.
 CallTexts work_of(const CallTexts& calls) {
   CallTexts work;
   for (const std::string& call : calls)
@@ -22,7 +22,7 @@ CallTexts work_of(const CallTexts& calls) {
   return work;
 }
 
-/// All calls but the copies.
+/// All calls except copies.
 CallTexts of_sequences(CallTexts calls) {
   std::erase_if(calls, [](const std::string& call) { return call.starts_with("copy "); });
   return calls;
@@ -45,7 +45,7 @@ std::string descriptor(FakeBackend& on, const Spec& spec, const Choice& choice =
   return {};
 }
 
-/// Number `k` of a matrix or bias (`place`) of the library's weights, at the beginning of the workspace.
+/// Element `k` of the matrix or bias number `place` of the library's weights, which are first in the workspace.
 float weight(const BoundUnit& unit, std::size_t place, std::size_t k) {
   return static_cast<const float*>(unit.args.workspace)[place * 64 + k];
 }

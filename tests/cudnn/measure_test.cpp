@@ -50,7 +50,7 @@ void tell(MachineLog& log, const std::vector<Told>& algorithms) {
       log.device.seconds.push_back(algorithms[round % 2 == 0 ? k : count - 1 - k](static_cast<int>(round)));
 }
 
-/// The times of `count` algorithms: the fast one takes 2 ms, the others 3.
+/// The times of `count` algorithms: the fast algorithm takes 2 ms, and each other algorithm 3 ms.
 std::vector<Told> one_fast(std::size_t count, std::size_t fast) {
   std::vector<Told> told(count, always(3e-3));
   told[fast] = always(2e-3);
@@ -67,7 +67,7 @@ std::vector<std::string> words(const LayerTuning& tuning) {
   return all;
 }
 
-/// Why the algorithm was refused, or nothing.
+/// The reason why the algorithm was refused; empty: it was not refused.
 std::string refusal(const LayerTuning& tuning, const std::string& algorithm) {
   for (const LayerTuning::Candidate& one : tuning.candidates)
     if (one.algorithm == algorithm) return one.refused;

@@ -1,4 +1,4 @@
-// Prints a line for each graph of networks in training: the engines that cuDNN proposes, and which of them finalise.
+// Prints a line for each graph of networks in training: the engines that cuDNN proposes, and which engines finalise.
 //
 // usage: plan_lines CUDNN DEVICE.json COMPILED NETWORKS TYPES LAYOUTS     lists with commas
 //

@@ -22,7 +22,7 @@ void refuses(const std::string& first, const std::string& second, Act act) {
 
 }  // namespace
 
-// The tests must run in this order, because the last one opens a library that stays open.
+// The tests must run in this order, because the last test opens a library that stays open.
 TEST_CASE("one cuDNN per process: a claim refuses other directories while it lives, without opening the library") {
   {
     const Claim first("nowhere/a");

@@ -91,7 +91,7 @@ TEST_CASE("the installed NCCL sums numbers over all GPUs of this machine", "[gpu
       } catch (const std::exception& error) {
         std::printf("GPU %d of %d: %s\n", rank, gpus, error.what());
         std::fflush(stdout);
-        std::_Exit(1);  // the other ranks would wait for this one
+        std::_Exit(1);  // the other ranks would wait for this rank
       }
     });
   for (std::thread& thread : threads) thread.join();

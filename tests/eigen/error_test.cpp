@@ -49,8 +49,8 @@ double worst(const Values& got, const Values& want, const Values& terms) {
   return largest;
 }
 
-/// `each` ones, then numbers so small that each is lost when it is added to 1, so that a sum in order has the largest
-/// error.
+/// First `each` ones, then numbers so small that a number is lost when it is added to 1. So a sum in order has the
+/// largest error.
 Values lossy(std::int64_t count, std::int64_t each) {
   Values values(static_cast<std::size_t>(count), std::ldexp(1.0, -24));
   std::fill(values.begin(), values.begin() + each, 1.0);
@@ -66,7 +66,7 @@ struct Long {
   std::string algorithm = std::holds_alternative<Conv>(c.op) ? "im2col_gemm" : "gemm";
 };
 
-/// A convolution or fully connected op of a network. Its x, w and dy are those of the network's pass in f64, rounded to
+/// A convolution or fully connected op of a network. Its x, w and dy come from the network's pass in f64, rounded to
 /// f32.
 struct Layer {
   std::string name;
@@ -168,8 +168,8 @@ TEST_CASE("a convolution with batch norm and Add keeps its error bound, but exce
       for (const std::vector<Link>& tail : tails) {
         const bool folds = std::holds_alternative<BatchNorm>(tail[0].op), adds = tail.size() == 2 || !folds;
         const Case c{"", op, {x}, tail, Mode::inference};
-        // Each rounding loses u, and the sum is about 1 + 2^-11. Rounded are the first product, (1 + 2^-12)^2, the
-        // other terms, the batch norm's factor, 1 + u, and its shift, and the other operand of the Add.
+        // Each rounding loses u, and the sum is about 1 + 2^-11. The rounded numbers are: the first product, (1 +
+        // 2^-12)^2; the other terms; the batch norm's factor, 1 + u, and its shift; the other operand of the Add.
         Feed feed;
         feed.x.push_back(lossy(x.count(), 1));
         feed.w.emplace_back(static_cast<std::size_t>(x.count()), 1.0);

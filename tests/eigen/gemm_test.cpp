@@ -79,7 +79,7 @@ const std::vector<GemmCase> gemm_cases = {
     {{2, 6, 3, 2}, {.channels = 7, .kernel = 3, .stride = {1, 2}, .pad = 1}},
     {{1, 6, 14, 15}, {.channels = 256, .kernel = 1}},
     {{1, 10, 5, 6}, {.channels = 512, .kernel = 3, .stride = 2, .pad = 1, .groups = 2}},
-    // filters and channels that are transposed at once, and fewer; a kernel too large for it
+    // as many filters and channels as are transposed at once, and fewer; a kernel too large for this
     {{1, 21, 9, 8}, {.channels = 37, .kernel = 3, .stride = 2, .pad = 1}},
     {{1, 70, 3, 5}, {.channels = 20, .kernel = 1}},
     {{1, 5, 20, 19}, {.channels = 20, .kernel = {13, 12}, .stride = 2, .pad = 6}},
@@ -157,7 +157,7 @@ struct Sums {
   Bounds bounds;
 };
 
-/// The results of a convolution by the definition. With a ReLU, `passes` is the mask of y; without, it is empty.
+/// The results of a convolution by the definition. With a ReLU, `passes` is the mask of y; without a ReLU, it is empty.
 Sums definition(const Conv& conv, const Shape& x, const Shape& y, const Feed& feed, const std::vector<bool>& passes) {
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
   const double kernel = static_cast<double>(conv.kernel.h) * conv.kernel.w;
@@ -194,8 +194,8 @@ Sums definition(const Conv& conv, const Shape& x, const Shape& y, const Feed& fe
   return sums;
 }
 
-/// The operands of an op that equals the convolution `conv`, and its results by the definition. They are computed again
-/// only if the ReLU's mask changes.
+/// The operands of an op that equals the convolution `conv`, and its results by the definition. The results are
+/// computed again only if the ReLU's mask changes.
 struct Numbers {
   Op op;
   Conv conv;

@@ -12,7 +12,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// A graph of every op. Its planes and channels leave a remainder for every vector length.
+/// A graph of many ops. Its planes and channels leave a remainder for every vector length.
 Graph every_op() {
   Graph graph("every op");
   Value x = conv(graph.input({2, 3, 22, 21}), "conv1", {.channels = 6, .kernel = 5, .stride = 2, .pad = 2});

@@ -1,5 +1,5 @@
-// Ops that compute each channel separately have the same bits on tensors that are large enough for non-temporal stores
-// as on smaller tensors.
+// Ops that compute each channel separately have the same bits on large tensors, which take non-temporal stores, as on
+// smaller tensors.
 
 #include "lib/backends/eigen/runtime/non_temporal.h"
 #include "sets.h"

@@ -22,7 +22,7 @@ std::vector<T> arguments() {
   return all;
 }
 
-/// Fails at the first result that differs from the exact one by more than 8 u and by more than `slack`.
+/// Fails at the first result that differs from the exact result by more than 8 u and by more than `slack`.
 template <class T, class Function>
 void check_function(const std::vector<T>& x, const std::vector<T>& y, const Function& exact, long double slack) {
   const long double unit = std::numeric_limits<T>::epsilon() / 2;

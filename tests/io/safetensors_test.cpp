@@ -128,7 +128,7 @@ TEST_CASE("every 16-bit number survives reading and writing") {
     for (std::size_t i = 0; i < words.size(); ++i) {
       if (dtype == DType::bf16 && !std::isnan(values[i]))
         REQUIRE(values[i] == std::bit_cast<float>(static_cast<std::uint32_t>(i << 16)));
-      // A signalling NaN becomes a quiet one.
+      // A signalling NaN becomes a quiet NaN.
       different +=
           back[i] != words[i] && !(std::isnan(values[i]) && std::isnan(read_words(folder, name, {back[i]})[0]));
     }

@@ -15,7 +15,7 @@ namespace {
 
 using Extents = std::vector<std::int64_t>;
 
-/// A net with one of each op that has parameters or state.
+/// A net of several ops with parameters or state: convolutions, batch norm, dropout, fully connected ops.
 Graph tiny_net() {
   Graph graph("tiny");
   Value x = graph.input({2, 2, 5, 4});

@@ -128,7 +128,7 @@ void check_orders_of_halves() {
   check_transpose_orders<float, Half>();
 }
 
-/// Runs kernels that only cudnn uses, that only nhwc uses, or that no backend uses.
+/// Runs the kernels that only cudnn or only nhwc uses, and kernels that no backend uses.
 void check_other_orders() {
   check_orders_of_halves<cuda_host::F16>();
   check_orders_of_halves<cuda_host::BF16>();

@@ -16,7 +16,7 @@ TEST_CASE("Winograd is picked if its cost model is lower than implicit gemm's: V
     int channels, filters, pixels;
     bool forward, data;
   };
-  // Some layers do not take it: conv1_1 has few channels, and other layers have few tiles.
+  // Some layers do not take winograd_4x4: conv1_1 has few channels, and other layers have few tiles.
   const Layer layers[] = {
       {"VGG-16 conv1_1", 3, 64, 224, false, true},    {"VGG-16 conv1_2", 64, 64, 224, true, true},
       {"VGG-16 conv2_1", 64, 128, 112, true, true},   {"VGG-16 conv3_2", 256, 256, 56, true, true},

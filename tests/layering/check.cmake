@@ -127,8 +127,8 @@ foreach(source IN LISTS sources)
   endif()
 endforeach()
 
-# Takes away the folders that use no other that is left. Folders that remain lead into a circle. Public headers are one
-# folder here, and tests may include each other.
+# Removes the folders that use no other remaining folder. The folders that cannot be removed lead into a circle. Public
+# headers are one folder here, and tests may include each other.
 list(REMOVE_DUPLICATES folders)
 while(NOT "${folders}" STREQUAL "${before}")
   set(before ${folders})

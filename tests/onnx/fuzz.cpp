@@ -1,6 +1,6 @@
-// The target of libFuzzer: reads bytes as a model. The reader must succeed, or throw one of the library's errors. It
-// may take memory of 10 times the model's bytes plus 256 KiB, and one second of processor time. A model that sets a new
-// record of memory or time is printed. The program ends after LAMINA_FUZZ_SECONDS of its processor time.
+// The target of libFuzzer: reads bytes as a model. The reader must succeed, or throw one of the library's errors. The
+// reader may take memory of 10 times the model's bytes plus 256 KiB, and one second of processor time. A model that
+// sets a new record of memory or time is printed. The program ends after LAMINA_FUZZ_SECONDS of its processor time.
 
 #include <sanitizer/allocator_interface.h>
 

@@ -134,7 +134,7 @@ TEST_CASE("a shared parameter is one initializer in the file, and one shared par
   fully_connected(global_average_pool(x), "fc", {.outputs = 3});
   graph.share_all("b", "a");
   graph.share_all("b.norm", "a.norm");
-  graph.share("fc.weight", "a.weight");  // 3 x 3 weights share with 3 x 3 x 1 x 1 filters
+  graph.share("fc.weight", "a.weight");  // 3 x 3 weights are shared with 3 x 3 x 1 x 1 filters
   const Folder folder;
   const TensorFile weights = counted_weights(graph);
   write_onnx(folder / "shared.onnx", graph, weights);

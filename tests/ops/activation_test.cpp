@@ -56,8 +56,8 @@ std::vector<Case> products() {
   return all;
 }
 
-/// Sums of two and of three values, followed by a function. In training, only by functions whose gradient is computed
-/// from y.
+/// Sums of two and of three values, followed by a function. In training, the gradient of the function is computed from
+/// y.
 std::vector<Case> sums(const Shape& of_two) {
   std::vector<Case> all;
   for (const Op& function : functions)

@@ -9,7 +9,7 @@ using namespace lamina::test;
 namespace {
 
 /// Compares half-precision results with f32 results of the same kernels. If `roundings` is above 0, parameter gradients
-/// may differ by so many roundings of f32, relative to the sum of |terms|.
+/// may differ by this number of roundings of f32, relative to the sum of |terms|.
 void check_chunks(const Case& c, double tolerance, int roundings = 0, Layout layout = Layout::nchw) {
   for (const DType dtype : half_types()) {
     INFO(to_string(c) << " in " << to_string(dtype));

@@ -141,7 +141,7 @@ TEST_CASE("average pool, by hand: the divisor with and without padding") {
 }
 
 TEST_CASE("average pool, by hand: cells beyond the padding are not counted") {
-  // With rounding up, the last window of 2 holds only x[2], so it is divided by 1 either way.
+  // With rounding up, the last window of 2 holds only x[2], so it is divided by 1 in both cases.
   for (const bool count_padding : {false, true})
     check_example({"",
                    AveragePool{.window = {1, 2}, .stride = 2, .rounding = Rounding::up, .count_padding = count_padding},

@@ -70,7 +70,7 @@ TEST_CASE("reduce, by hand: channels and columns are reduced to one element for 
 TEST_CASE("of equal elements the first one in order of c, h, w gets the gradient of a maximum") {
   const Shape shape{2, 3, 5, 237};
   Values x(static_cast<std::size_t>(shape.count()));
-  for (std::size_t i = 0; i < x.size(); ++i)  // of odd planes the largest are beyond 1024 cells
+  for (std::size_t i = 0; i < x.size(); ++i)  // in odd planes the largest are beyond 1024 cells
     x[i] = static_cast<double>(i * 7 % 5 + (i / 1185 % 2 == 1 && i % 1185 > 1100 && i % 11 == 0 ? 5 : 0));
   for (int axes = 1; axes < 8; ++axes) {
     const Reduce op{ReduceBy::max, (axes & 1) != 0, (axes & 2) != 0, (axes & 4) != 0};

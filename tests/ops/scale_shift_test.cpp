@@ -1,5 +1,5 @@
-// A tensor times a scale plus a shift. They are fixed or learned, and each channel has its own pair or all have one
-// pair.
+// A tensor times a scale plus a shift. Scale and shift are fixed or learned, and each channel has its own pair or all
+// channels have one pair.
 
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"

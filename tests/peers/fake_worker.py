@@ -1,5 +1,5 @@
-"""A fake of the workers of a race and of its judge, which computes nothing. It plays the program whose name its file
-has: lamina_bench, onednn_worker, python or python3.
+"""A fake of the workers of a race and of its judge, which computes nothing. It plays the program that has the name of
+its file: lamina_bench, onednn_worker, python or python3.
 
 The environment variable FAKE names a JSON file with "log", the file for its start and requests; "judge", the exit
 status of the judge; "convolutions" by network; and settings by worker, such as torch:tf32+compiled: "seconds" of a

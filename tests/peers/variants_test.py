@@ -1,4 +1,4 @@
-"""The words of --ours and --peers and the other options of a race: their meaning, and the errors for wrong ones."""
+"""The words of --ours and --peers and the other options of a race: their meaning, and the errors for wrong words."""
 
 import contextlib
 import csv

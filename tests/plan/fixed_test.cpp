@@ -1,4 +1,4 @@
-// Fixed parameters of any op are state: no pass computes their gradient, and no update changes them.
+// Fixed parameters are state: no pass computes their gradient, and no update changes them.
 
 #include "lamina/weights.h"
 #include "tests/support/cases/plans.h"
@@ -9,7 +9,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// Every op with parameters, between ops with trained parameters.
+/// Ops with parameters of several kinds, between two ops whose parameters stay trained.
 Graph many_ops(const std::vector<std::string>& fixed) {
   Graph graph("fixed");
   Value x = conv(graph.input({3, 2, 6, 5}, "x"), "first", {.channels = 4, .kernel = 3, .pad = 1});

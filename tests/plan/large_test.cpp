@@ -10,8 +10,8 @@ using namespace lamina::test;
 
 namespace {
 
-// The limit of processor time, also for slow machines. If the time grew with the square of the nodes, it would be many
-// minutes.
+// The limit of processor time, also for slow machines. If the time grew with the square of the number of nodes, it
+// would be many minutes.
 constexpr double most_seconds = 20;
 
 double cpu_seconds(const std::function<void()>& work) {

@@ -14,7 +14,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// A pre-activation block. Its sum has two readers, and the batch norm's input is a sum.
+/// Pre-activation blocks after a stem. The input of a block has two readers, and a batch norm reads the sum of a block.
 Graph residual(int image = 6, int blocks = 1) {
   Graph graph("residual");
   Value x = conv(graph.input({2, 3, image, image}), "stem", {.channels = 4, .kernel = 3, .pad = 1, .bias = false});
@@ -29,7 +29,7 @@ Graph residual(int image = 6, int blocks = 1) {
   return graph;
 }
 
-/// Two branches and a shortcut are concatenated on channels. A slice follows.
+/// Two branches are concatenated on channels. A slice and a convolution follow.
 Graph inception() {
   Graph graph("inception");
   const Value x = conv(graph.input({2, 3, 6, 6}), "stem", {.channels = 4, .kernel = 1});

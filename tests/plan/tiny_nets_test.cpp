@@ -29,7 +29,7 @@ Graph tiny_residual() {
   return graph;
 }
 
-/// A pre-activation net. Every sum has two readers: a batch norm and the next sum.
+/// A pre-activation net. The first sum has two readers: a batch norm and the second sum.
 Graph preactivation() {
   Graph graph("preactivation");
   Value x = conv(graph.input({3, 2, 6, 7}), "stem", {.channels = 4, .kernel = 3, .pad = 1, .bias = false});
@@ -43,7 +43,7 @@ Graph preactivation() {
   return graph;
 }
 
-/// Four parallel branches, one with max pooling; then LRN and a slice.
+/// LRN, then four parallel branches, one with max pooling, then a slice and pools.
 Graph tiny_inception() {
   Graph graph("inception");
   Value x = relu(conv(graph.input({2, 3, 9, 9}), "stem", {.channels = 6, .kernel = 3, .stride = 2, .pad = 1}));

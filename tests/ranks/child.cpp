@@ -1,8 +1,8 @@
 // A training by several ranks, of which one fails.
 // usage: rank_child throws|hangs|errs, or rank_child goes-on CHECKPOINT EPOCHS
-// In its fourth batch, rank 1 throws (`throws`), stops (`hangs`) or sets a parameter to NaN
-// (`errs`). `goes-on` resumes the training from the checkpoint, and writes the checkpoint after every update. Rank 0
-// prints the number of updates in the file, at first and after each update, and at the end the loss of every epoch.
+// In its fourth batch, rank 1 throws (`throws`), stops (`hangs`) or sets a parameter to NaN (`errs`). `goes-on` resumes
+// the training from the checkpoint, and writes the checkpoint after every update. Rank 0 prints the number of updates
+// in the file, at first and after each update, and at the end the loss of every epoch.
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 """One of several ranks throws, hangs, computes a NaN or is killed. All ranks must end within seconds, with the cause.
-After each kill the run resumes from its checkpoint with two or four ranks. Its losses must be those without kills.
+After each kill the run resumes from its checkpoint with two or four ranks. Its losses must equal those without kills.
 
 usage: faults_test.py CHILD MPIEXEC [KILLS]
 """

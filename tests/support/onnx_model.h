@@ -34,7 +34,7 @@ using Writer = protozero::pbf_writer;
 struct Model {
   std::vector<std::string> nodes{}, initializers{}, inputs{}, outputs{}, values{};
   std::int64_t opset = 17;
-  std::string producer{}, signature{};  ///< of PyTorch's exporters
+  std::string producer{}, signature{};  ///< facts that PyTorch's exporters write
   Model() = default;
   inline Model(const std::string& text);
   Model(const char* text) : Model(std::string(text)) {}

@@ -1,5 +1,5 @@
 // Catch's own code, and the function that runs the cases of a test binary. main() is in another file, so that programs
-// with their own main() can link this one.
+// with their own main() can link this file.
 
 #define CATCH_CONFIG_RUNNER
 #define CATCH_CONFIG_EXTERNAL_INTERFACES  // Catch2 2 needs it for listeners

@@ -23,13 +23,13 @@ class WrappedBackend : public Backend {
  public:
   explicit WrappedBackend(Backend& inner) : inner_(inner) {}
 
-  bool prepare = false;       ///< units copy their parameters in `prepare` and compare them in other passes
-  bool refuse_pitch = false;  ///< no unit accepts a pitch
+  bool prepare = false;       ///< whether units copy parameters in `prepare` and compare them in other passes
+  bool refuse_pitch = false;  ///< whether units refuse a pitch
   /// The hook that runs after a step of a unit; an empty hook does nothing.
   std::function<KernelHook(const Spec&, const Lowered::Step&)> after;
 
   int prepared = 0, prepared_compared = 0;
-  std::vector<std::string> faults;  ///< the checks that failed
+  std::vector<std::string> faults;  ///< checks that failed
 
   std::string_view name() const override { return inner_.name(); }
   std::string available() const override { return inner_.available(); }

@@ -60,7 +60,7 @@ def run_torch(net, mode, dtype, x, dy):
 
 
 def worst(ours, theirs, prefixes):
-    """(difference, name) of the tensor that differs most, of those whose names begin with a prefix."""
+    """(difference, name) of the tensor that differs most, among names that begin with a prefix."""
     names = [name for name in theirs if name.startswith(prefixes)]
     lacking = [name for name in names if name not in ours]
     surplus = [name for name in ours if name.startswith(prefixes) and name not in theirs]

@@ -62,7 +62,7 @@ void check(const Small& small) {
                   << "; the best possible are " << best.loss << " and " << best.accuracy << "; in training "
                   << last.training.loss << " and " << last.training.accuracy << "; " << last.seconds << " s an epoch");
   CHECK(score.accuracy >= 0.98 * best.accuracy);
-  CHECK(score.accuracy <= best.accuracy + 0.01);  // the best accuracy on these samples; a higher one is luck
+  CHECK(score.accuracy <= best.accuracy + 0.01);  // the best accuracy on these samples; a higher accuracy is luck
   CHECK(score.loss <= 1.02 * best.loss);
   CHECK(score.loss >= 0.98 * best.loss);
 }

@@ -18,7 +18,7 @@ struct Way {
   double max_error = 1e-6;
   std::size_t workspace_bytes = 0;
   bool deterministic = true;
-  std::size_t prepared_bytes = 0;  ///< `prepare` writes the algorithm's name there, and forward checks it
+  std::size_t prepared_bytes = 0;  ///< bytes in which `prepare` writes the algorithm's name; forward checks it
   double launch_seconds = 0;       ///< the host's time, before the device can begin
 };
 

@@ -91,5 +91,5 @@ TEST_CASE("the interval of a ratio holds the true ratio as often as computed, ev
     decided += found.low > 1 ? 1 : 0;
   }
   CHECK(std::abs(surprise(held, trials, coverage)) < surprising);
-  CHECK(decided > 0.9 * trials);  // unpaired medians would not find it in a drift of 256
+  CHECK(decided > 0.9 * trials);  // unpaired medians would not find the difference in a drift of 256
 }

@@ -16,7 +16,8 @@
   const hours = (item) => item.seconds / 3600;
   const dollars = (item) => hours(item) * (priceOf(item) ?? Infinity);  // Infinity: there is no price
 
-  /// The hourly price at which an item costs as much as the cheapest other machine; Infinity: no other has a price.
+  /// The hourly price at which an item costs as much as the cheapest other machine; Infinity: no other machine has a
+  /// price.
   const breakEven = (item, all) =>
       Math.min(...all.filter((one) => one.machine !== item.machine).map(dollars)) / hours(item);
 
@@ -46,7 +47,8 @@
     const all = ranked(its("what").value);
     showRanking(all);
     const winsOf = (wins) => (wins < Infinity ? `; the cheapest below ${digits(wins)} USD/h` : "");
-    // A measured machine without a price is shown with its fastest row. A published one without a price is left out.
+    // A measured machine without a price is shown with its fastest row. A published machine without a price is left
+    // out.
     const isFirst = (item) => item.measured && all.find((one) => one.machine === item.machine) === item;
     const records = all.filter((item) => dollars(item) < Infinity || isFirst(item)).map((item) => ({
       who: item.who,

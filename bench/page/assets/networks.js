@@ -1,4 +1,4 @@
-// The section of networks: our times among those of published machines, as a picture and in numbers; all times.
+// The section of networks: our times among the times of published machines, as a picture and in numbers; all times.
 "use strict";
 {
   let data;

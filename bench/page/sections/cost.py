@@ -74,7 +74,7 @@ def fitting(listed, one):
 
 
 def chart():
-    """The chart without data. The page's script fills it, and again after each change of a price."""
+    """The chart without data. The page's script fills it, and fills it again after each change of a price."""
     # Names stand above the bars, because a phone has no room beside the bars.
     x = charts.number("usd", "USD", {"tickCount": 6})
     y = charts.name("who", axis=None, sort={"field": "usd", "op": "min"})

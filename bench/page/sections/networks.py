@@ -38,7 +38,8 @@ def as_measured(machine):
 
 def shown(model):
     """(measured machines and programs, {key of a row: (index of its machine, its time)})."""
-    # A network that was measured at the published batch is shown at this batch only, otherwise at all its batches.
+    # A network that was measured at the published batch is shown at this batch only. Other networks are shown at all
+    # their batches.
     whose = lambda one: (one.run, one.who, one.key["network"])
     rows = [one for one in model.rows_of("net")
             if one.key["part"] in PASSES and one.seconds and not one.size and "threads" not in one.differs]
@@ -48,7 +49,7 @@ def shown(model):
         if one.batch == published.BATCH or whose(one) not in with_published:
             label = one.who + (f", batch {one.batch}" if one.batch != published.BATCH else "")
             group = label if one.run.is_ours else f"{one.machine}, {one.run.variant.get('engine')}"
-            short = label.removeprefix(f"{one.machine} ") if one_machine else label  # may begin with the run
+            short = label.removeprefix(f"{one.machine} ") if one_machine else label  # may begin with the run's suffix
             about = {"label": label, "short": short, "source": one.run.file, "group": group, "ours": one.run.is_ours}
             machine = found.setdefault(label, about | {"measured": True, "times": {}})
             time = machine["times"].setdefault(one.key["network"], {})[one.key["part"]] = time_of(one)
@@ -67,7 +68,7 @@ def time_of(one):
 
 
 def add_comparisons(model, places):
-    """Adds to the times of programs that took turns the speed-ups by lamina_bench compare."""
+    """Adds the speed-ups by lamina_bench compare to the times of programs that took turns."""
     for one in model.comparisons:
         rows = [places.get((one.run.file, one["name"], one[side])) for side in ("first", "second")]
         if one.get("ratio") and None not in rows:

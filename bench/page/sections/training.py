@@ -48,7 +48,7 @@ def records(one):
 
 
 def bands(workloads):
-    """The least and the greatest value of the published runs at each published epoch: the first and the last."""
+    """The least and the greatest value of the published runs at the published epochs, the first and the last."""
     values = collections.defaultdict(list)
     for (workload, _), epochs in published.trainings().items():
         for line in epochs if workload in workloads else ():
@@ -82,7 +82,7 @@ def chart(points, posts):
 
 
 def published_bands(posts, shown):
-    """Bands of the published runs. Against seconds, which other machines took, a band shows only the last epoch."""
+    """Bands of the published runs. Their machines differ, so against seconds a band shows only the last epoch."""
     if not posts:
         return []
     look = {"color": "var(--muted)", "opacity": 0.25, "aria": False}

@@ -18,7 +18,7 @@ class TimedNetwork:
     # sequence of passes.
 
     def __init__(self, name, mode, layout, batch, variant, shape=None):
-        """`shape`: of the images. Without it, the batch and the network's protocol give their extents."""
+        """`shape`: shape of the images. Without it, the batch and the network's protocol give their extents."""
         its, device = networks.protocol_of(name), variant.device
         self.name, self.training, self.variant = name, mode == "training", variant
         self.net = torch_nets.randomise(torch_nets.build(name), seed=1).to(device, memory_format=FORMATS[layout])

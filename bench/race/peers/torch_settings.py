@@ -12,7 +12,7 @@ MODES = {"compiled": "default", "compiled+graph": "reduce-overhead", "max-autotu
 
 
 class SettingError(Exception):
-    """A setting has another value than the value that was set. The message names it."""
+    """A setting has another value than the value that was set. The message names the setting."""
 
 
 class Variant:

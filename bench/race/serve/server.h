@@ -101,8 +101,9 @@ struct ServedTrainingOptions {
   std::filesystem::path files{};  ///< folder of the files
 };
 
-/// Writes to the folder `files`, which must exist, initial.safetensors with the initial parameters of the training, and
-/// epoch-0.safetensors, ... with "x" and "labels" of every sample, in the order of the epoch, only whole batches.
+/// Writes files to the folder `files`, which must exist: initial.safetensors with the initial parameters of the
+/// training, and epoch-0.safetensors, ... with "x" and "labels" of every sample. The samples are in the order of the
+/// epoch, only in whole batches.
 void write_batches(const ServedTrainingOptions&, Backend&);
 
 /// A training whose passes are its epochs, on whole batches and without validation. An answer has "epoch" and

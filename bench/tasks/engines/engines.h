@@ -25,9 +25,9 @@ struct EnginesOptions : TaskOptions {
 };
 
 /// Tables for all networks, batches and layouts of the options. With several directories of cuDNN, the tables show the
-/// changes from the first to each other directory. Writes the JSON file of the options. It asks cuDNN in child
-/// processes, which it makes by fork: call it before there are threads. Throws UsageError, FileError, and Error if
-/// cuDNN gives no answer.
+/// changes from the first to each other directory. Writes the JSON file of the options. cuDNN is asked in child
+/// processes, which are made by fork: call this function before there are threads. Throws UsageError, FileError, and
+/// Error if cuDNN gives no answer.
 std::string cudnn_engines(const EnginesOptions&);
 
 }  // namespace lamina::bench

@@ -25,9 +25,9 @@ Options csv_of(std::vector<std::string> networks) {
   return options;
 }
 
-/// A layer as text, such as "conv1: 96x54x54, 34944, 101616768". A count (#2) in the name and extents of 1 of a vector
-/// are left out. A dropout has its number of elements in place of its shape, because the PyTorch versions of the
-/// networks flatten before some dropouts.
+/// A layer as text, such as "conv1: 96x54x54, 34944, 101616768". The text leaves out a count (#2) in the name, and a
+/// vector's extents of 1. A dropout has its number of elements in place of its shape, because the PyTorch versions of
+/// the networks flatten before some dropouts.
 std::string line(std::string name, std::string output, const std::string& parameters, const std::string& products,
                  bool dropout) {
   name = name.substr(0, name.find('#'));

@@ -97,7 +97,7 @@ TEST_CASE("an ONNX file's network is trained further from its weights, on synthe
   TrainOptions options;
   options.batch = 20;
   options.optimiser = "sgd";
-  options.learning_rate = 1e-9;  // the weights stay those of the file
+  options.learning_rate = 1e-9;  // the weights stay the file's weights
   options.checkpoint = folder / "run.safetensors";
   const auto run = trained(options, file, 0.004);
   CHECK(run["benchmarks"][0]["samples"] == 200);

@@ -20,8 +20,8 @@ Comparison compare(const Sides& sides, CompareRules rules = {}) {
   return bench::compare(sides.first, sides.second, rules);
 }
 
-/// The number of processes that `compare` asks for. It is asked twice: after one process of each side, and after the
-/// number of processes that the first answer wants. At most 1000: for more, compare prints "over 1000".
+/// The number of processes that `compare` asks for. `compare` is asked twice: after one process of each side, and after
+/// the number of processes that the first answer wants. At most 1000: for more, compare prints "over 1000".
 std::size_t asked(const std::function<Sides(std::size_t)>& run, const CompareRules& rules = {}) {
   const std::size_t few = compare(run(1), rules).processes_wanted(rules.smallest);
   const Comparison found = compare(run(few), rules);

@@ -48,7 +48,7 @@ inline std::size_t changed(const Comparison& comparison) {
 }
 
 /// A machine whose passes vary as real passes do. Its processes vary as much as medians of nine passes. A machine that
-/// `stalls` sometimes runs at half its speed for several processes in a row. A real virtual machine did so.
+/// `stalls` sometimes runs at half its speed for several processes in a row. A real virtual machine behaved like this.
 class Machine {
  public:
   explicit Machine(unsigned seed, bool stalls = false) : engine_(seed), stalls_(stalls) {}

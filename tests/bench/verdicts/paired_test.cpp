@@ -115,7 +115,7 @@ TEST_CASE("a race compares its subject with each competitor and with the fastest
     torch.rows[name] = timed(net(name), theirs);
     keras.rows[name] = timed(net(name), 4);
   }
-  keras.rows["c"] = timed(net("c"), 1);  // a network that ours does not run
+  keras.rows["c"] = timed(net("c"), 1);  // a network that our side does not run
   torch.rows["d"] = failed(net("d"), "Unsupported: no");
   ours.rows["d"] = timed(net("d"), 1);
   const Comparison all = compare_paired({ours, torch, keras}, {"eigen"}, {});

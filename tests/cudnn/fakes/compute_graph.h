@@ -1,6 +1,6 @@
 #pragma once
-// Computes the graphs of fake_graph.h on the host, and the calls of fake.h around them. It has only the operations that
-// our backends use.
+// Computes the graphs of fake_graph.h on the host, and the calls of fake.h around them. Only the operations that our
+// backends use are implemented.
 
 #include "tests/cudnn/fakes/fake_graph.h"
 
@@ -8,7 +8,7 @@ namespace lamina::test {
 
 void compute_graph(const FakeGraph::Object& graph, const FakeGraph::Places&);
 
-/// Makes the calls around a graph compute too: ReLU and its mask, sums, copies, the gradient of a bias.
+/// Lets the calls around a graph compute, too: ReLU and its mask, sums, copies, the gradient of a bias.
 void compute_calls(cudnn::Api&);
 
 }  // namespace lamina::test

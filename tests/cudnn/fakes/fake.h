@@ -36,9 +36,9 @@ class Fake {
 
   // The answers that a test sets.
   std::map<std::string, cudnn::Status> status;  ///< status of each call with this name
-  int fail_call = -1;                           ///< the call of this number, from 0, fails once
+  int fail_call = -1;                           ///< number of the call that fails once, from 0
   cudnn::Status fail_status = 0;
-  std::string fail_call_of;  ///< every call of this name with `fail_algorithm` gives fail_status
+  std::string fail_call_of;  ///< name of the calls that give fail_status for `fail_algorithm`
   int fail_algorithm = -1;
   std::map<Pass, std::vector<cudnn::AlgorithmResult>> answers;  ///< answers to queries; default: all algorithms, from 0
   std::map<int, std::size_t> workspace;                         ///< bytes by algorithm; default: 100 * (algorithm + 1)

@@ -18,7 +18,7 @@ namespace lamina::test {
 class CountingDevice final : public Device {
  public:
   int allocations = 0, waits = 0, copies = 0;
-  bool lost = false;            ///< synchronize() throws
+  bool lost = false;            ///< whether synchronize() throws
   std::vector<double> seconds;  ///< times of the next measurements, in order; then always 1 s
 
   std::string describe() override { return host_.describe(); }
@@ -66,7 +66,7 @@ class CountingDevice final : public Device {
   bool captures_ = false;
 };
 
-/// The settings and records of a HostMachine. It must outlive the machine.
+/// The settings and records of a HostMachine. They must outlive the machine.
 struct MachineLog {
   CountingDevice device;
   std::string unavailable;
@@ -79,7 +79,7 @@ struct MachineLog {
   std::vector<Update> updates;
   int cuda_major = 0;                ///< requested major version of cuBLAS
   double peak_flops_per_second = 0;  ///< peak in f32; the peak in f64 is half of it
-  int blas_status = 0;               ///< status of cuBLAS's calls in a pass; if not 0, they do no work
+  int blas_status = 0;               ///< status of cuBLAS's calls in a pass; not 0: the calls do no work
 };
 
 std::unique_ptr<cudnn::Machine> make_host_machine(MachineLog&);

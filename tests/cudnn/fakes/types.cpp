@@ -62,7 +62,7 @@ std::string unlisted_types(const std::string& call, const std::vector<std::strin
   if (types.empty()) return {};
   const std::string values = types.front();
   if (call.starts_with("BatchNormalization")) {
-    // PSEUDO_HALF_CONFIG and PSEUDO_BFLOAT16_CONFIG have float parameters, whose descriptor is the last one.
+    // PSEUDO_HALF_CONFIG and PSEUDO_BFLOAT16_CONFIG have float parameters, whose descriptor is the last.
     if (types.back() != parameters_of(values)) return "parameters of " + types.back() + " with values of " + values;
     types.pop_back();
   }

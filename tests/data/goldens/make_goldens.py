@@ -22,7 +22,7 @@ TYPES = {torch.float64: "F64", torch.float32: "F32"}
 
 
 def write(path, tensors):
-    """The safetensors format: length of the header, the header as JSON, the numbers."""
+    """Writes a safetensors file: length of the header, the header as JSON, the numbers."""
     header = {"__metadata__": {"made_by": "torch " + torch.__version__}}
     data = b""
     for name, tensor in sorted(tensors.items()):
@@ -52,7 +52,7 @@ class Golden:
     """One case: inputs, parameters and state in f64, and a function that makes y."""
 
     def __init__(self, op, name, x, function, weight=None, bias=None, state=None, whole=None, above_0=False):
-        """`whole`: by the number of an input, the range (first, end) of its whole numbers. It has no gradient then."""
+        """`whole`: {number of an input: range (first, end) of its whole numbers}. Such an input has no gradient."""
         self.op, self.name, self.function = op, name, function
         self.whole = whole or {}
         numbers = Numbers(op + name)
@@ -187,7 +187,7 @@ def embedding(name, x, vocabulary, features):
 
 
 def hard_sigmoid_lstm(steps, weight_ih, weight_hh, bias):
-    """By the formula: PyTorch's own has logistic gates only."""
+    """An LSTM by the formula, because PyTorch's LSTM has only logistic gates."""
     h = c = steps.new_zeros(steps.shape[1], weight_hh.shape[1])
     gate = lambda a: (0.2 * a + 0.5).clamp(0, 1)
     y = []
@@ -204,7 +204,7 @@ def recurrent(op, name, x, hidden, reverse=False, last=False, hard=False):
         steps = x0[..., 0].permute(2, 0, 1)
         if reverse:
             steps = steps.flip(0)
-        if op == "gru":  # its two biases: r, z and n of x; m
+        if op == "gru":  # the two biases: of x for r, z and n; of h only for n (m)
             both = [bias_l0[:3 * hidden], F.pad(bias_l0[3 * hidden:], (2 * hidden, 0))]
             zeros = x0.new_zeros(1, x0.shape[0], hidden)
             y = torch.gru(steps, zeros, [weight_ih_l0, weight_hh_l0, *both], True, 1, 0.0, True, False, False)[0]
@@ -279,7 +279,7 @@ GOLDENS = [
     Golden("tanh", "map", [(2, 3, 5, 3)], torch.tanh),
     Golden("clip", "relu6", [(2, 3, 5, 3)], F.relu6),
     Golden("clip", "two_sides", [(2, 3, 5, 3)], lambda x0: F.hardtanh(x0, -0.5, 0.75)),
-    # It is computed by the formula: F.hardsigmoid's gradient in f64 has a sixth that was rounded to f32.
+    # hard_sigmoid is computed by the formula: in F.hardsigmoid's gradient in f64, 1/6 is rounded to f32.
     Golden("hard_sigmoid", "map", [(2, 3, 5, 3)], lambda x0: F.hardtanh(x0 / 6 + 0.5, 0, 1)),
     Golden("hard_sigmoid", "keras", [(2, 3, 5, 3)], lambda x0: F.hardtanh(0.2 * x0 + 0.5, 0, 1)),
     Golden("hard_swish", "map", [(2, 3, 5, 3)], F.hardswish),

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes nine networks beside this script, as both exporters of PyTorch write them:
 {onnx,siamese,recursive,tied,tied_rows,unet,generator,recurrent,reductions}_training_{torchscript,dynamo}.onnx.
-Also writes their parameters after 100 steps of SGD in f64: onnx_training.safetensors and so on. The first network has
-constants, four use parameters more than once, the maps of two grow, one is recurrent, and one has means, maxima and
-softmaxes.
+Also writes their parameters after 100 steps of SGD in f64: onnx_training.safetensors and so on. onnx has constants;
+siamese, recursive, tied and tied_rows use parameters more than once; the maps of unet and generator grow; recurrent has
+a GRU and an LSTM; reductions has means, maxima and softmaxes.
 
 usage: make_onnx_training.py [NETWORK...]        (needs onnx and onnxscript; without arguments all networks)
 """
@@ -40,7 +40,7 @@ class Constants(torch.nn.Module):
 
 
 class Siamese(torch.nn.Module):
-    """Two images through one tower, whose batch norm keeps one set of statistics, and one batch norm more."""
+    """Two images through one tower with a batch norm, which keeps one set of statistics. Then another batch norm."""
 
     def __init__(self):
         super().__init__()
@@ -88,8 +88,8 @@ class Tied(torch.nn.Module):
 
 
 class UNet(torch.nn.Module):
-    """Three levels of a U-Net, by a transposed convolution, and by both kinds of interpolation; a row of logits for each
-    pixel."""
+    """A U-Net of three levels. Its maps grow by a transposed convolution and by both kinds of interpolation. The output
+    is a row of logits for each pixel."""
 
     def __init__(self):
         super().__init__()
@@ -126,8 +126,8 @@ class Generator(torch.nn.Module):
 
 
 class Recurrent(torch.nn.Module):
-    """A GRU of two layers and two directions, and both results of an LSTM. Without biases: PyTorch trains two, whose sum
-    is one here."""
+    """A GRU of two layers and two directions, and both results of an LSTM. Without biases, because PyTorch trains two
+    biases, and Lamina their sum."""
 
     def __init__(self):
         super().__init__()
@@ -166,7 +166,7 @@ def export(network, inputs, name, dynamo):
     path = HERE / f"{name}.onnx"
     torch.onnx.export(network, inputs, path, dynamo=dynamo, external_data=False)
     model = onnx.load(path)
-    # These entries are read: the names of modules, the tensors that are parameters, and the origins of the others.
+    # These entries are read: the names of modules, the tensors that are parameters, and the origins of other tensors.
     keys = ("pkg.torch.onnx.fx_node", "pkg.torch.export.ExportedProgram.graph_signature",
             "pkg.onnxscript.optimizer.folded_from")
     for part in [model, model.graph, *model.graph.node, *model.graph.value_info, *model.graph.input]:

@@ -102,7 +102,7 @@ def losses(name, start, x, labels):
 
 
 def lazy_losses(name, table, w, b, ids, labels):
-    """The optimiser of the table is PyTorch's for sparse gradients, or Keras' Adam on the dense ones."""
+    """The optimiser of the table is PyTorch's for sparse gradients, or Keras' Adam for dense gradients."""
     table, w, b = (p.clone().requires_grad_(True) for p in (table, w, b))
     optimisers = {"sparse_adam": [optim.SparseAdam([table], lr=0.05), KerasAdam([w, b], lr=0.05)],
                   "sparse_sgd": [optim.SGD([table], lr=0.5), optim.SGD([w, b], lr=0.5)],
@@ -124,7 +124,7 @@ def lazy_losses(name, table, w, b, ids, labels):
 def write_lazy():
     numbers = Numbers("lazy training")
     tensors = {"table.weight": numbers(40, 7), "fc.weight": numbers(5, 7) * 0.3, "fc.bias": numbers(5) * 0.1}
-    # Small ids are in every batch, large ones in few; words occur twice in a text.
+    # Small ids are in every batch, and large ids in few batches. Some words occur twice in a text.
     ids = (torch.rand((BATCHES, BATCH, 6), generator=numbers.generator) ** 3 * 40).long()
     labels = torch.randint(5, (BATCHES, BATCH), generator=numbers.generator)
     start = list(tensors.values())

@@ -88,7 +88,7 @@ class Run {
   std::unique_ptr<GuardedTensor> make(const TensorSpec& spec, bool gradient, const Values* values) {
     const std::int64_t pitch = gradient ? spec.gradient_pitch : spec.pitch;
     const Tensor like{nullptr, spec.shape, spec.dtype, spec.layout, pitch};
-    // A pitched tensor is a slice of a larger one, so its address may be unaligned.
+    // A pitched tensor is a slice of a larger tensor, so its address may be unaligned.
     auto tensor = std::make_unique<GuardedTensor>(device_, like, salt_++, like.dense() ? 0 : 3);
     if (values != nullptr) tensor->set(*values);
     return tensor;

@@ -31,9 +31,9 @@ std::string to_string(const Case&);
 struct Conditions {
   DType dtype = DType::f64;
   Layout layout = Layout::nchw;
-  bool pitched = false;       ///< gaps between images, of different sizes for values and gradients
-  bool adds = false;          ///< every gradient is added to old contents
-  std::vector<bool> wants{};  ///< whether each dx is wanted; empty: all but those of labels and ids
+  bool pitched = false;       ///< whether there are gaps between images, of different sizes for values and gradients
+  bool adds = false;          ///< whether every gradient is added to old contents
+  std::vector<bool> wants{};  ///< whether each dx is wanted; empty: all except the dx of labels and ids
 };
 
 std::string to_string(const Conditions&);

@@ -1,4 +1,5 @@
-// Bounds on the error of a correct result, for ops that sum or choose elements. They come from the oracle's results.
+// Bounds on the error of a correct result, for ops that sum or choose elements. The bounds come from the oracle's
+// results.
 
 #include "tests/support/numbers/bounds.h"
 

@@ -8,17 +8,17 @@
 //   |computed - exact| <= (C + 26) * u * growth * sum over channels of |w|_1 |x|_max,
 //
 // 26 is the sum of 8 roundings in each of three transforms (4 along each axis), one of the bias and one of old
-// contents. For 5x5 filters it is 28, because their transform has 5 along each axis. `growth` is the square of a
-// maximum over the outputs of a one-dimensional tile: of the sum over points a of |A[a]| * max over taps |G[a]| * (sum
-// of |B[a]|).
+// contents. For 5x5 filters it is 28, because the filter's transform has 5 roundings along each axis. `growth` is the
+// square of a maximum over the outputs of a one-dimensional tile: of the sum over points a of |A[a]| * max over taps
+// |G[a]| * (sum of |B[a]|).
 //
 // A weight gradient sums over the tiles of the batch. If |dy|_1 is the sum of a tile's absolute values,
 //
 //   |computed - exact| <= (tiles + 28) * u * growth * sum over tiles of |dy|_1 |x|_max,
 //
-// 28 is the sum of 8 roundings in each transform of x and dy, 10 in the last one, one of old contents, and one of a
-// partial sum. `growth` is the square of a maximum over the taps of a one-dimensional filter: of the sum over points a
-// of |G[a]| * max over outputs |A[a]| * (sum of |B[a]|).
+// 28 is the sum of 8 roundings in each transform of x and dy, 10 in the last transform, one of old contents, and one of
+// a partial sum. `growth` is the square of a maximum over the taps of a one-dimensional filter: of the sum over points
+// a of |G[a]| * max over outputs |A[a]| * (sum of |B[a]|).
 
 #include <optional>
 #include <string>

@@ -20,7 +20,7 @@ TORCHVISION = {
 
 
 def build(name, softmax=None):
-    """A network by name, or torchvision's of an ONNX file's name. `softmax` None: as in its protocol."""
+    """A network by name. For an ONNX file: torchvision's network of this name. `softmax` None: as in its protocol."""
     softmax = networks.protocol_of(name).softmax if softmax is None else softmax
     if name.endswith(".onnx") or name in TORCHVISION:
         from torchvision import models, ops  # imported here, because trainings do not need torchvision
@@ -35,7 +35,7 @@ def build(name, softmax=None):
             net.avgpool = nn.Identity()  # the maps already have the size that this pooling would make
     else:
         net = getattr(next(module for module in (straight, inception, resnet, images) if hasattr(module, name)), name)()
-    if softmax:  # of torchvision's networks, only VGG: its forward calls only modules that it knows
+    if softmax:  # only VGG of torchvision's networks has one, and its forward calls only known modules
         (net.classifier if name in TORCHVISION else net).add_module("prob", nn.Softmax(1))
     return net
 
