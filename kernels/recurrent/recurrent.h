@@ -29,7 +29,7 @@ struct RowOrder {
 template <class T>
 void recurrent_to_rows(Stream, View<const T> x, RowOrder, T* rows);
 
-/// The way back: x = rows, or x += rows with `adds`.
+/// The inverse: x = rows, or x += rows with `adds`.
 template <class T>
 void recurrent_from_rows(Stream, const T* rows, RowOrder, View<T> x, bool adds);
 

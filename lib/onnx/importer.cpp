@@ -96,7 +96,7 @@ std::variant<OnnxModel, Constant> Importer::run_or_fold() {
 }
 
 void Importer::refuse() const {
-  if (fixed_batch_ > 0) {  // extents that the file states hold for its own batch
+  if (fixed_batch_ > 0) {  // the extents in the file are those of its own batch
     OnnxOptions own = options_;
     own.batch = 0;
     Importer(model_, own, path_).run();
@@ -288,7 +288,7 @@ void Importer::import_node(std::size_t index) {
   if (context.last() != index) stand_in(nodes_[context.last()]);  // a later node that was fused into this one
 }
 
-/// The branch of an If whose condition is known takes the place of the node.
+/// Replaces an If whose condition is known by its branch.
 void Importer::inline_graph(std::size_t index, std::string_view branch) {
   const Attributes attributes(nodes_[index], name_);
   std::optional<GraphMessage> graph = attributes.value(branch).graph;

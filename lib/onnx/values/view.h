@@ -72,8 +72,8 @@ std::optional<Axis> split(const Axis&, const Shape&);
 /// split() must have a result.
 View reduced(const View&, const std::vector<char>& over, bool keeps_axes, const Shape& before, const Shape& after);
 
-/// Pending padding of rows and columns with a number. The op that reads the value pads, or an op Pad of this name does.
-/// Padding of channels and by cells becomes an op at once.
+/// Pending padding of rows and columns with a number. The op that reads the value does it or, if that op cannot, an op
+/// Pad of this name. Padding of channels, or with cells of the image, becomes an op at once.
 struct Padding {
   std::string name{};
   Pad op{};
@@ -98,7 +98,7 @@ struct PendingRecurrent {
   std::unordered_map<Steps, Value> made{};  ///< ops that were appended, by their steps
 };
 
-/// A group norm whose readers decide whether it has a scale and a shift. A Mul and an Add after it have their numbers.
+/// A group norm whose readers decide whether it has a scale and a shift: a Mul and an Add after it have these numbers.
 struct PendingNorm {
   GroupNorm op;
   std::string name;
