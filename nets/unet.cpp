@@ -1,6 +1,6 @@
 // U-Net: Convolutional Networks for Biomedical Image Segmentation, Ronneberger, Fischer, Brox 2015, figure 1, in the
 // form that is used today: milesial/Pytorch-UNet, unet/unet_model.py, bilinear=False, whose weights fit. Convolutions
-// keep the size of the map, and have batch norms. The paper's convolutions lose a border, so it crops its copies.
+// keep the size of the map, and have batch norms. The paper's convolutions lose a border, so its copies are cropped.
 
 #include <vector>
 

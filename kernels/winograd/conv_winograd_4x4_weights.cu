@@ -61,7 +61,7 @@ struct Blocking : WinogradBlock<T> {
 /// columns and images. A column's pointer advances by a pair's width with every pair, and by these further distances
 /// after a row of pairs or an image.
 struct Grid {
-  int filters, channels;  // numbers of a group
+  int filters, channels;  // filters and channels of a group
   int filter_blocks, channel_blocks, pair_rows, pair_columns;
   std::int64_t pairs, range_pairs;
   std::int64_t x_row, dy_row, x_image, dy_image, mask_image;

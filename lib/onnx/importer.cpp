@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::int64_t oldest_opset = 6, newest_opset = 27;
 
-/// A note if batch norms may have been folded, or nothing. Convolutions without bias count, too, as exporters leave out
-/// a folded bias of zeros.
+/// A note if batch norms may have been folded, or nothing. Convolutions without bias count, too: exporters leave out a
+/// folded bias of zeros.
 std::vector<std::string> note_of_norms(const Graph& graph) {
   const auto is_conv = [](const Node& node) { return std::holds_alternative<Conv>(node.op); };
   const auto convolutions = std::ranges::count_if(graph.nodes(), is_conv);

@@ -119,7 +119,7 @@ class NodeContext : public Attributes {
     const NodeContext* side = nullptr;  ///< another node, which nothing else reads; it is fused, too
   };
   /// If the nodes that follow match the links, and each is the only reader of the node before, fuses them, takes the
-  /// name of the last and returns true. A Where has the side as its condition, and the result where this is false.
+  /// name of the last and returns true. A Where has the side as its condition, and the result where the side is false.
   bool fuse_chain(std::initializer_list<Link>);
   std::vector<NodeContext> siblings(std::size_t input) const;  ///< other nodes that read an input and are not done
 

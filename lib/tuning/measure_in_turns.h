@@ -15,8 +15,8 @@ inline std::size_t index_of(Pass pass) { return static_cast<std::size_t>(pass); 
 /// Tuner::measure, for every pass of the unit that `choice` leaves open.
 ///
 /// The answer names an algorithm for each pass that the unit has. But if no open pass has several algorithms, nothing
-/// is measured, and the answer names those of `choice`. Throws Unsupported if the rule's pick does not fit into
-/// `buffer`, or if no algorithm can run. `seen` receives the measurements of each open pass.
+/// is measured, and the answer names the algorithms of `choice`. Throws Unsupported if the rule's pick does not fit
+/// into `buffer`, or if no algorithm can run. `seen` receives the measurements of each open pass.
 MeasuredChoice measure_in_turns(Backend&, const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes,
                                 const std::function<void(LayerTuning)>& seen = {});
 

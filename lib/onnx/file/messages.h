@@ -101,8 +101,8 @@ struct AttributeValue {
   std::vector<std::string_view> texts;
 };
 
-/// Both throw FileError, starting with `file`, for a field that exceeds its message, a number that is too long, or more
-/// parts than the memory limit allows.
+/// Both functions throw a FileError that begins with `file` for a field that exceeds its message, a number that is too
+/// long, or more parts than the memory limit allows.
 ModelMessage decode_model(std::string_view bytes, const std::string& file);
 AttributeValue decode_attribute(const AttributeMessage&, const std::string& file);
 

@@ -69,7 +69,7 @@ std::optional<Joint> joint_of(const std::vector<DynamicValue>& all, std::size_t 
     if (!x.view[along].empty()) several = &x.view[along];
   }
   const std::int64_t image = all[0].value.shape().image();
-  Extents strides = {1, image};  // axes of one element: the axis where the file has it, or outside all others
+  Extents strides = {1, image};  // for an axis of one element: as in the file, or outermost
   for (std::size_t i = along + 1; i < all[0].view.size(); ++i) strides[0] *= extent(all[0].view[i]);
   if (several != nullptr) strides = {several->front().stride};
   for (const std::int64_t stride : strides) {
