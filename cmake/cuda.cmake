@@ -1,8 +1,8 @@
 # CUDA. LAMINA_CUDA is AUTO, ON or OFF, and LAMINA_WITH_CUDA says whether it is used.
 #
 # AUTO needs an NVIDIA device, or CMAKE_CUDA_ARCHITECTURES to compile for. It also needs an nvcc of CUDA 12 or later, on
-# the path or in CUDA_HOME, that compiles and links a small kernel with this build's host compiler. Without them CUDA is
-# left out with one line. ON needs no device, and fails without such an nvcc.
+# the path or in CUDA_HOME, that compiles and links a small kernel with this build's host compiler. Else CUDA is left
+# out, and one line says why. ON needs no device, and fails without such an nvcc.
 set(LAMINA_CUDA AUTO CACHE STRING "The backend cuda: AUTO (where there are a device and CUDA 12 or later), ON or OFF")
 set_property(CACHE LAMINA_CUDA PROPERTY STRINGS AUTO ON OFF)
 

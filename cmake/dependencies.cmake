@@ -47,8 +47,7 @@ if(lamina_missing)
                       "or -DLAMINA_COMPONENTS=core -DLAMINA_BUILD_TESTS=OFF -DLAMINA_BUILD_BENCH=OFF, which needs Eigen alone")
 endif()
 
-# MPI, for trainings of several processes, without its own interface for C++. The sanitizers report memory that it
-# keeps.
+# MPI, for trainings of several processes, by its interface for C. The sanitizers report memory that MPI keeps.
 set(LAMINA_WITH_MPI OFF)
 if("communicators" IN_LIST LAMINA_COMPONENTS AND LAMINA_MPI AND LAMINA_SANITIZE STREQUAL "")
   set(MPI_CXX_SKIP_MPICXX ON)

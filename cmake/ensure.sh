@@ -35,7 +35,7 @@ present() {
   return 1
 }
 
-# ensure NEED...: installs through apt those of the "package:probe" words that are missing. Without the right to do so,
+# ensure NEED...: installs through apt the missing packages among the "package:probe" words. Without the right to do so,
 # or without apt, it prints what to type and ends the program.
 ensure() {
   local need missing=()

@@ -1,8 +1,8 @@
 # Precompiled headers. Half of the time to compile a file goes into the standard library's headers. Precompiling is no
 # substitute for an #include: every file still names what it needs (a test gets most of the standard library by
-# tests/support/catch.h), and -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without it. Headers of this project are not
-# precompiled: ccache takes an edited comment for no change, and g++ no longer recognises the `#pragma once` of an
-# edited header.
+# tests/support/catch.h), and -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without precompiling. Headers of this project
+# are not precompiled: ccache takes an edited comment for no change, and g++ no longer recognises the `#pragma once` of
+# an edited header.
 include_guard()
 set(lamina_standard_headers <algorithm> <array> <atomic> <cmath> <cstdint> <cstring> <functional> <limits> <map> <memory>
     <mutex> <numeric> <optional> <set> <span> <sstream> <stdexcept> <string> <string_view> <utility> <variant> <vector>)

@@ -19,8 +19,8 @@ struct Operands {
 template <class T>
 void add_forward(Stream, const Operands<const T>& x, View<T> y, const PointwiseFunction&);
 
-/// Every dx, in order, becomes dy or, if y is given, the gradient of the function, which is computed from y. Any dx may
-/// alias dy.
+/// Writes the gradient to every dx, in order: dy or, if y is given, dy times the function's slope, computed from y. Any
+/// dx may alias dy.
 template <class T>
 void add_backward(Stream, View<const T> dy, View<const T> y, const PointwiseFunction&, const Operands<T>& dx);
 

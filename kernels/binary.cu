@@ -2,14 +2,14 @@
 //
 // With equal shapes, a thread computes one pack of 16 bytes, and reads every operand before it writes. Images are along
 // the grid's y. Forward with an operand that repeats is the same, except that this operand's elements are read singly.
-// Backward, an operand may repeat along the innermost axis alone, as one factor for each plane. A warp then takes one
-// run along this axis and computes both gradients: each lane sums every 32nd element, then the lanes are added. A block
-// has 8 runs, and runs are along the grid's x. With other repetitions one kernel sums each gradient that repeats,
-// and another kernel computes the other gradient, one thread per element. A warp sums an element as above. But if
-// the operand does not repeat along the innermost axis, each lane has an element, each of the block's 8 warps sums
-// every 8th term, and these sums are added in order. Per element, forward: two reads (one if an operand repeats) and
-// one write. Backward: at most three reads and two writes; with other repetitions dy and the operands are read once
-// more.
+// Backward with an operand that repeats along the innermost axis alone, such as one factor for each plane: a warp takes
+// one run along this axis and computes both gradients; each lane sums every 32nd element, then the lanes are added. A
+// block has 8 runs, and runs are along the grid's x. Backward with other repetitions: one kernel sums each gradient
+// that repeats, and another kernel computes the other gradient, one thread per element. A warp sums an element as it
+// sums a run. But if the operand does not repeat along the innermost axis, each lane has an element, each of the
+// block's 8 warps sums every 8th term, and these sums are added in order. Per element, forward: two reads (one if an
+// operand repeats) and one write. Backward: at most three reads and two writes; with other repetitions dy and the
+// operands are read once more.
 
 #include "binary.h"
 
@@ -37,7 +37,7 @@ __device__ T value_of(T a, T b) {
   if constexpr (f == F::minimum) return a < b || a != a ? a : b;
 }
 
-/// The gradient of operand `of`. An operand that it does not read may be any number.
+/// The gradient of operand `of`. An operand that the gradient does not read may be any number.
 template <F f, int of, class T>
 __device__ T gradient(T dy, T a, T b) {
   if constexpr (f == F::add) return dy;
@@ -235,7 +235,7 @@ void with_function(F f, const Use& use, std::integer_sequence<int, i...>) {
 }
 constexpr auto all = std::make_integer_sequence<int, F::functions>();
 
-/// One gradient, if operands do not only repeat by runs.
+/// One gradient, if an operand also repeats in another way than along runs.
 template <F f, int of, class T>
 void one_gradient(Stream stream, const BinaryWork& work, View<const T> a, View<const T> b, View<const T> dy,
                   const BinaryGradients<T>& gradients) {
@@ -258,7 +258,7 @@ void one_gradient(Stream stream, const BinaryWork& work, View<const T> a, View<c
   }
 }
 
-/// The tensor with one plane for each run, or one element if it repeats.
+/// The tensor with one plane for each run, or with one element for each run if the tensor repeats.
 template <class T>
 View<T> in_runs(View<T> x, const BinaryWork& work, int which) {
   const BinaryWork::Axis& run = work.axis[work.axes - 1];

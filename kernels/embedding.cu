@@ -2,9 +2,9 @@
 //
 // Forward: a thread per element of y; per element two reads (ids come from a cache) and one write.
 //
-// Backward, without atomics: (1) places are sorted by their rows, places of one row stay in their order. A block sorts
-// 256 of them: a thread per place counts the places that come before its own. Then runs are merged in pairs, again and
-// again: a thread per place finds by bisection how many of the other run come before it. For 13,000 places there are
+// Backward, without atomics: (1) places are sorted by their rows; places of one row stay in order. A block sorts 256 of
+// them: a thread per place counts the places that come before its own. Then runs are merged in pairs, again and again:
+// a thread per place finds by bisection how many places of the other run come before it. For 13,000 places there are
 // 256 comparisons per place and 6 merges. (2) zeros, unless dtable is added to. (3) sums: a block per first place of a
 // row has threads for 64 features times 4 parts of the row's places; the parts are added in order. Per element of dy
 // one read, of dtable one or two writes.

@@ -1,10 +1,10 @@
 // Resize: y[p,q] = the sum over one or two rows and columns of x, each times its weight; dx[h,w] = the sum of the dy
 // that read the cell, times the same weights, rows then columns.
 //
-// A thread has one pixel of several channels of an image, so that positions are computed once for all of them: they are
-// in double, and so equal those of the other backends. Pixels are along the grid's x, channels along y, images
-// along z. Per element written: one or four reads of x, which caches serve; backward each dy is read once for each cell
-// that its y read.
+// A thread has one pixel of several channels of an image, so that its position is computed once for all of them.
+// Positions are in double, so they equal those of the other backends. Pixels are along the grid's x, channels along y,
+// images along z. Per element written: one or four reads of x, which caches serve; backward each dy is read once for
+// each cell that its y read.
 
 #include "resize.h"
 

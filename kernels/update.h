@@ -21,8 +21,7 @@ struct LossScaleLimits {
   std::uint32_t growth;
 };
 
-/// Adapts the state to whether all elements of g are finite. g consists of whole packs of 16 bytes, aligned to
-/// 16.
+/// Adapts the state to whether all elements of g are finite. g consists of whole packs, and is aligned to 16 bytes.
 void check_overflow(Stream, const float* g, std::int64_t count, LossScaleState*, LossScaleLimits);
 
 enum class UpdateRule { sgd, rmsprop, adadelta, adam };
@@ -36,10 +35,10 @@ struct UpdateNumbers {
   UpdateCorrection correction;  ///< used with a row's loss_scale
 };
 
-/// `lazy_row` above 0 is the length of a row; a row whose gradients are all 0 stays as it is. It is 0 for sgd with
-/// `first`. If it is 0, count is whole packs of 16 bytes and addresses are multiples of 16, as in a plan.
+/// `lazy_row` above 0 is the length of a row; a row whose gradients are all 0 stays as it is. For sgd with `first` it
+/// is 0. If `lazy_row` is 0, count is whole packs of 16 bytes and addresses are multiples of 16, as in a plan.
 /// `loss_scale`, for float, is the start of a block of loss_scale_block bytes. Gradients are divided by the scale, the
-/// state's number of updates corrects the factors, and an update that is skipped clears gradients at most.
+/// state's number of updates corrects the factors, and a skipped update at most clears gradients.
 /// `sums` has room for `slices` sums and one factor. It is used only if clip_norm is above 0.
 template <class T>
 struct UpdateRow {

@@ -1,7 +1,7 @@
 // Going Deeper with Convolutions, Szegedy et al. 2014, table 1, in three forms, all without auxiliary heads.
 //
 // inception_v1  soumith/inception.torch 8b9705f, googlenet.lua: Google's released network, as timed by cnn-benchmarks.
-//               It differs from the paper: in two numbers of the table, LRN of width 11, a third pool without padding
+//               It differs from the paper by two numbers of the table, LRN of width 11, a third pool without padding
 //               (13 x 13 maps), and 1008 outputs, of which columns 1 to 1000 are taken.
 // googlenet_cb  soumith/convnet-benchmarks b458aab: the paper's table, no LRN, ReLU after the classifier.
 // googlenet_tv  torchvision's googlenet, whose weights fit: batch norm, pools that round up, and a 3x3 convolution in

@@ -1,6 +1,6 @@
 // U-Net: Convolutional Networks for Biomedical Image Segmentation, Ronneberger, Fischer, Brox 2015, figure 1, in the
 // form that is used today: milesial/Pytorch-UNet, unet/unet_model.py, bilinear=False, whose weights fit. Convolutions
-// keep the size of the map, and have batch norms. The paper's convolutions lose a border, so it crops its copies.
+// keep the size of the map, and have batch norms. The paper's convolutions lose a border, so its copies are cropped.
 
 #include <vector>
 
@@ -21,7 +21,7 @@ Value double_conv(Value x, const std::string& name, int channels) {
   return x;
 }
 
-/// x at twice the size, beside the copy from the way down. Zeros stand for the row and column that a pool left out.
+/// x at twice the size, beside the copy of that size. Zeros stand for the row and column that a pool left out.
 Value joined(Value x, Value copy, const std::string& name) {
   x = conv_transpose(x, name + ".up", {.channels = copy.shape().c, .kernel = 2, .stride = 2});
   const Size missing{copy.shape().h - x.shape().h, copy.shape().w - x.shape().w};

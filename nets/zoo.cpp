@@ -14,8 +14,8 @@ struct Data {
 };
 constexpr Data imagenet{3, 1000}, mnist{1, 10}, cifar10{3, 10};
 
-// Torch's `nn` adds to parameter gradients. Its first convolution computes the image's gradient, unless the model file
-// removes that. Models that came through loadcaffe, and inception.torch, end in a softmax.
+// Torch's `nn` adds to parameter gradients. The first convolution computes the image's gradient, unless the model file
+// prevents this. Models that came through loadcaffe, and inception.torch, end in a softmax.
 constexpr Protocol loadcaffe{.softmax = true, .input_gradient = true, .accumulate = true};
 constexpr Protocol torch{.softmax = false, .input_gradient = false, .accumulate = true};
 constexpr Protocol keras{.softmax = true, .input_gradient = false, .accumulate = false};

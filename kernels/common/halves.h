@@ -1,6 +1,6 @@
 #pragma once
-// Conversions between elements of memory and the numbers that kernels compute with: halves become float. Rounds to
-// nearest, ties to even; infinities and NaNs are kept.
+// Conversions between elements of memory and the numbers that kernels compute with: halves become float. A float is
+// rounded to the nearest half, ties to even; infinities and NaNs are kept.
 
 #include "launch.h"
 

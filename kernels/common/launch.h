@@ -1,7 +1,6 @@
 #pragma once
-// The header that every kernel file includes first: CUDA's words and the one way to launch a kernel. Under nvcc the
-// words are the runtime's. Under another compiler they come from host/cuda_on_host.h, which runs the same kernels on
-// the host.
+// CUDA's words and the one way to launch a kernel, for every kernel file. Under nvcc the words are the runtime's. Under
+// another compiler they come from host/cuda_on_host.h, which runs the same kernels on the host.
 
 #include "kernels/types/stream.h"
 

@@ -28,7 +28,7 @@ namespace {
 
 template <class T>
 struct PixelProduct {
-  int groups, results, depth;  ///< numbers of a group: results m, and terms of a sum
+  int groups, results, depth;  ///< number of groups; results m of a group, and terms of a sum
   const T* w;
   int w_row;               ///< elements from one filter to the next
   View<const T> in, mask;  ///< `in` counts only where the mask, if there is one, is above 0
@@ -110,7 +110,7 @@ struct PixelLoads {
     mask = masked ? product.mask.data + (image.quotient * product.mask.pitch + at) : nullptr;
   }
 
-  /// Loads the next step's terms. There are `depth` of them; with `whole` the step is full.
+  /// Loads the next step's terms. `depth` terms are left; with `whole` they fill the step.
   template <bool whole>
   __device__ void load(int depth, T (&a)[Tile::loads_a], T (&b)[Tile::loads_b]) {
 #pragma unroll

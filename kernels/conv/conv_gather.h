@@ -40,7 +40,7 @@ struct ProductPart {
 
 template <class T>
 struct GatherProduct : ProductPart<T> {
-  int groups, results, depth;  ///< numbers of a group: results m, and channels to sum over
+  int groups, results, depth;  ///< number of groups; results m of a group, and channels to sum over
   View<const T> in, mask;      ///< `in` counts only where the mask, if there is one, is above 0
   const T* w;
   std::int64_t w_group;     ///< elements from one group's filters to the next group's

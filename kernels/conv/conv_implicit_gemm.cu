@@ -3,10 +3,10 @@
 //   result[m, pixel] = sum over k = (channel, r, s) of filter[m, k] * in[channel, row(pixel, r), column(pixel, s)]
 //
 // Forward: m is a filter, row = p stride - pad + r dilation. Data gradient: m is a channel of x, in is dy, and a tap
-// counts only if dy has a row and a column for it. For a pixel (h, w) these taps have the r with (h + pad - r dilation)
-// mod stride = 0. All pixels with the same h mod stride and w mod stride share these taps and form a separate product,
-// in which a row of dy is again a linear function of pixel and tap. One launch computes up to 16 of these products,
-// first the products with most taps.
+// counts only if dy has a row and a column for it. For a pixel (h, w) a tap (r, s) counts if (h + pad - r dilation) mod
+// stride = 0, and w and s likewise. All pixels with the same h mod stride and w mod stride share these taps and form a
+// separate product, in which a row of dy is again a linear function of pixel and tap. One launch computes up to 16 of
+// these products, first the products with most taps.
 //
 // If there are too few results for a device, the sum over k is split into ranges, one for each block. Their sums
 // go to `partial` and are added in order by a second kernel.

@@ -9,9 +9,9 @@ namespace lamina::LAMINA_CUDA_SPACE {
 enum class ConvTile { automatic, tile_128x128, tile_64x128, tile_64x64 };
 
 // If there are few results, their sums are split into ranges, which different blocks compute, so that every
-// multiprocessor of a large device has work. The ranges' sums are written to `partial`. Their number depends on the
-// shapes alone; `splits` of 0 means that this rule decides. A batch has at most conv_implicit_gemm_most pixels, and a
-// group at most that many weights. f64 has one tile, 64x64.
+// multiprocessor of a large device has work. The ranges' sums are written to `partial`. A rule gives the number of
+// ranges by the shapes alone; `splits` of 0 means that the rule decides. A batch has at most conv_implicit_gemm_most
+// pixels, and a group at most as many weights. f64 has one tile, 64x64.
 
 /// most pixels of a batch, or weights of a group: with one more tile they still fit in an int
 constexpr std::int64_t conv_implicit_gemm_most = 2147483647 - 127;

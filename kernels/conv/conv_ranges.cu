@@ -9,7 +9,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// `range` is the size of one range.
+/// `range` is the first range.
 template <class T, int width>
 __global__ void conv_add_ranges_kernel(ConvRanges<T> all, View<const T> range, FastDivide by_columns,
                                        FastDivide by_rows) {

@@ -6,7 +6,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 
 /// c[m,n] = sum over k of a[m,k] b[k,n], or c += with `adds`. Element (i, j) of a matrix is at i * the first stride + j
-/// * the second. One stride of a is 1, and one stride of b; c may have any strides.
+/// * the second. One stride of a is 1, and one stride of b is 1; c may have any strides.
 template <class T>
 struct GemmProblem {
   int m = 0, n = 0, k = 0;

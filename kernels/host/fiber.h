@@ -7,7 +7,7 @@
 namespace lamina::cuda_host::host {
 
 /// A stack and a position in its code. resume() continues there until the fiber calls suspend(). A fiber runs
-/// `body(context)`, which must never return: when there is nothing left to do, it suspends for good.
+/// `body(context)`, which must never return: when there is nothing left to do, it suspends.
 class Fiber {
  public:
   Fiber(void (*body)(void*), void* context);  ///< throws std::bad_alloc without memory for a stack

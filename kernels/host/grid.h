@@ -1,7 +1,7 @@
 #pragma once
 // A grid of blocks run on the host. Blocks run one after another, and each thread of a block is a fiber. Threads meet
-// at barriers and warp primitives. Misuse that makes a GPU hang, or passes unnoticed there, is an error that names the
-// thread.
+// at barriers and warp primitives. Misuse that makes a GPU hang, or that a GPU does not report, is an error that names
+// the thread.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Cross entropy of a sigmoid: max(x, 0) - x label + log(1 + exp(-|x|)) for every element, a decision.
+// Cross entropy of a sigmoid: max(x, 0) - x label + log(1 + exp(-|x|)) for every element. An element is a decision.
 //
 // A thread computes one element; images are along the grid's y, dense tensors are one long image. Every block leaves
 // one partial sum, and one block adds them up (loss.cu). Per element: two reads; backward two reads and one write.

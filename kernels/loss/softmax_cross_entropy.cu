@@ -1,4 +1,4 @@
-// Cross entropy of a softmax over the channels of every pixel, a row.
+// Cross entropy of a softmax over the channels of every pixel. A pixel's channels are a row.
 //
 // Vectors (one pixel per image): a block of 256 threads computes a row, thread t the channels t, t + 256, ...
 // Maps: a thread computes one pixel and walks its channels, pixels side by side; images are along the grid's y.

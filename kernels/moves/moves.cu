@@ -1,5 +1,5 @@
 // Pad: y is x inside a border; the border is a constant or copies cells of x. Reorder, and parts of images: an element
-// of y is an element of x. A thread has the place of one element, and finds the other's place by a division for each
+// of y is an element of x. A thread has the place of one element, and finds the other element by a division for each
 // axis. In all ops and their gradients, one thread writes one element, except if two axes of f32 change places: that is
 // a transpose. Per element written: at most one read, and one more if it adds. In the gradient of a border that copies
 // cells, there is one read for each border cell that copies the element.

@@ -2,13 +2,12 @@
 // other and a function.
 //
 // Training takes three launches. Sums: a block for a slice of a channel (channel_sums.h) sums differences from the
-// channel's first value, in double. Cancellation is limited to the spread of the channel, so one pass is
-// enough. Statistics: a warp computes a channel's. Apply: a thread writes a pack of 16 bytes of an
-// image. A pack may begin in one channel and end in the next, so planes of any size move in packs. The
-// last image comes first, because the sums have just read it. Group normalisation takes the same
-// launches: a channel is then a group of one image, and the second launch makes the values of the
-// channels of an image from the statistics of its groups. Per element: two reads of x, one of other,
-// one write. On devices with few double units (compute capability 7.5 and 8.6) these units limit the
+// channel's first value, in double. Cancellation is limited to the spread of the channel, so one pass is enough.
+// Statistics: one warp for each channel. Apply: a thread writes a pack of 16 bytes of an image. A pack may begin in one
+// channel and end in the next, so planes of any size move in packs. The last image comes first, because the sums have
+// just read it. Group normalisation takes the same launches: a channel is then a group of one image, and the second
+// launch makes the values of the channels of an image from the statistics of its groups. Per element: two reads of x,
+// one of other, one write. On devices with few double units (compute capability 7.5 and 8.6) these units limit the
 // sums.
 
 #include "batch_norm.h"

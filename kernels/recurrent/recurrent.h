@@ -10,9 +10,9 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 struct RecurrentExtent {
   int images = 1, steps = 1, hidden = 1;
-  bool reverse = false;  ///< step s is at steps - 1 - s along the tensors
-  bool hard = false;     ///< gates are min(max(0.2 a + 0.5, 0), 1), otherwise logistic
-  bool last = false;     ///< y and dy hold the last step alone
+  bool reverse = false;  ///< whether step s is at steps - 1 - s along the tensors
+  bool hard = false;     ///< whether gates are min(max(0.2 a + 0.5, 0), 1), otherwise logistic
+  bool last = false;     ///< whether y and dy hold the last step alone
   bool gru = false;
 
   LAMINA_HOST_DEVICE int matrices() const { return gru ? 3 : 4; }
@@ -29,7 +29,7 @@ struct RowOrder {
 template <class T>
 void recurrent_to_rows(Stream, View<const T> x, RowOrder, T* rows);
 
-/// The way back: x = rows, or x += rows with `adds`.
+/// The inverse: x = rows, or x += rows with `adds`.
 template <class T>
 void recurrent_from_rows(Stream, const T* rows, RowOrder, View<T> x, bool adds);
 

@@ -33,7 +33,7 @@ struct WinogradConv {
   View<T> y;
   const T* bias = nullptr;   ///< null: none
   int pad_h = 0, pad_w = 0;  ///< padding; if negative, rows and columns of x to skip
-  bool adds = false;         ///< y += instead of y =
+  bool adds = false;         ///< whether to add (+=)
   bool relu = false;         ///< whether y is then clamped at 0
 };
 
@@ -53,7 +53,7 @@ struct WinogradWeights {
   Masked<T> dy;
   int pad_h = 0, pad_w = 0;
   T* dw = nullptr;
-  bool adds = false;  ///< dw += instead of dw =
+  bool adds = false;  ///< whether to add (+=)
 };
 
 /// The number of ranges of the sum over tiles, which different blocks compute, and the cycles in f32 that the model of

@@ -9,7 +9,7 @@
 // any time
 //
 // clang-format off
-//   pair i + 2   of x and dy a column each per thread is loaded, and transformed along the column  -> columns
+//   pair i + 2   is loaded, a column of x and of dy per thread, and transformed along the columns  -> columns
 //   pair i + 1   is transformed along rows                                                         -> patches, tiles
 //   pair i       is multiplied
 // clang-format on
@@ -61,7 +61,7 @@ struct Blocking : WinogradBlock<T> {
 /// columns and images. A column's pointer advances by a pair's width with every pair, and by these further distances
 /// after a row of pairs or an image.
 struct Grid {
-  int filters, channels;  // numbers of a group
+  int filters, channels;  // filters and channels of a group
   int filter_blocks, channel_blocks, pair_rows, pair_columns;
   std::int64_t pairs, range_pairs;
   std::int64_t x_row, dy_row, x_image, dy_image, mask_image;
@@ -154,8 +154,8 @@ struct Columns {
   }
 };
 
-/// A step's buffers in shared memory. Columns: row of the patch, channel or filter, column. Patches and tiles: tile of
-/// the pair, position, channel or filter.
+/// A step's buffers in shared memory. The order of columns: row of the patch, channel or filter, column. The order of
+/// patches and tiles: tile of the pair, position, channel or filter.
 template <class T>
 struct Buffers {
   T *patches, *tiles, *columns, *dy_columns;
@@ -340,8 +340,8 @@ Grid grid_of(const WinogradWeights<T>& conv, int ranges) {
   return grid;
 }
 
-/// A block's cycles by the machine code for sm_90: for a pair of tiles, extra for a row of them, and before and after
-/// all.
+/// A block's cycles by the machine code for sm_90: for a pair of tiles, in addition for a row of pairs, and before and
+/// after all pairs.
 constexpr int pair_cycles = 1161, row_cycles = 171, end_cycles = 7000;
 
 }  // namespace

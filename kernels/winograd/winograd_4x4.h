@@ -3,7 +3,7 @@
 //
 // Four outputs of a correlation with three taps are polynomial products evaluated at the points 0, 1/2, -1/2, 2, -2 and
 // infinity: y = A^T [(G g) * (B^T d)], in two dimensions Y = A^T [(G g G^T) * (B^T d B)] A. The gradient of the filter
-// uses the same matrices: dw = G^T [(A dy A^T) * (B^T d B)] G. docs/algorithms explains the choice of points.
+// uses the same matrices: dw = G^T [(A dy A^T) * (B^T d B)] G. docs/algorithms/winograd_4x4.md gives them.
 
 #include "kernels/common/launch.h"
 

@@ -37,7 +37,7 @@ namespace nccl_number {
 constexpr int success = 0, float32 = 7, float64 = 8, sum = 0;
 }  // namespace nccl_number
 
-/// Opens libnccl.so.2 of a folder. Without a folder, the loader finds it. It stays open. Throws LoadError.
+/// Opens libnccl.so.2 of a folder; without a folder, the loader finds it. The library stays open. Throws LoadError.
 NcclTable open_nccl(const std::string& folder);
 
 /// A communicator that sums device memory by NCCL and leaves everything else to `host`.

@@ -18,7 +18,7 @@ AxisLabels Importer::labels_of(std::string_view value, std::size_t rank, int dep
         AxisLabels labels = labels_for_operand(node, static_cast<std::size_t>(operand), rank, depth);
         if (!labels.empty()) return labels;
       } catch (const FileError&) {
-        // If the node is invalid, and not only of another rank, its import throws.
+        // The error may come only from a rank that does not fit. If the node itself is invalid, its import throws.
       }
       if (depth > 0) break;  // one path through the graph is followed, not all
     }
@@ -82,7 +82,7 @@ AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t ope
     return labels;
   }
   if (is_any_of(op, "Add Sub Mul Div PRelu") && node.inputs.size() == 2) {
-    // The axes along which a constant has several numbers become channels. For the second axis, usual labels do.
+    // The axes along which a constant has several numbers become channels. The second axis alone has the usual labels.
     const Constant* other = constant_of(node.inputs[1 - operand % 2]);
     const Extents its = other == nullptr ? Extents{} : aligned(attributes, opset_, other->extents, rank);
     std::vector<std::size_t> numbered;

@@ -11,9 +11,9 @@ struct Place {
   std::int64_t outer = 1;
 };
 
-/// The places where the batch may be. For a batch above 1 it is the axis with the outermost factor of the graph's value
-/// if the batch divides that factor, else the first axis whose extent is the batch. A batch of 1 does not show in the
-/// extents: it may be any axis of one element or, if there is none, come before any axis.
+/// The places where the batch may be. For a batch above 1: the axis with the outermost factor of the graph's value if
+/// the batch divides that factor, else the first axis whose extent is the batch. A batch of 1 does not show in the
+/// extents: all axes of one element or, without such an axis, all axes.
 std::vector<Place> places_of_batch(const DynamicValue& x, std::int64_t batch) {
   const std::int64_t all = *element_count(extents(x.view));
   std::vector<Place> ones, every, equal;
@@ -65,7 +65,7 @@ Extents NodeContext::with_batch(const DynamicValue& x, const Extents& wanted) co
 
 Constant NodeContext::one_image(const Constant& x, const Extents& wanted) const {
   const std::int64_t own = importer_->fixed_batch_, batch = importer_->options_.batch;
-  std::int64_t inner = 1;  // numbers in each element of the axis
+  std::int64_t inner = 1;  // product of the extents after axis i
   for (std::size_t i = x.extents.size(); own > 1 && i-- > 0; inner *= x.extents[i]) {
     const std::size_t from_end = x.extents.size() - i;
     if (from_end > wanted.size() || x.extents[i] != own || wanted[wanted.size() - from_end] != batch) continue;

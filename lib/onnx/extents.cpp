@@ -119,7 +119,7 @@ std::vector<Range> NodeContext::slice_ranges(const Extents& of) const {
     const std::int64_t last = place(ends[i], up ? 0 : -1, most);
     const std::int64_t span = up ? last - first : first - last, size = up ? step : -step;
     const std::int64_t count = span > 0 ? (span - 1) / size + 1 : 0;
-    ranges[at] = {first, count, count > 1 ? step : 1};  // one element needs no step, which may be huge
+    ranges[at] = {first, count, count > 1 ? step : 1};  // one element needs no step; the file's may be huge
   }
   return ranges;
 }

@@ -192,7 +192,7 @@ Constant concat(const NodeContext& node) {
 using OfOne = double (*)(double);
 using OfTwo = double (*)(double, double);
 
-/// The function of each element.
+/// Applies a function to each element.
 Function each(OfOne of) {
   return [of](const NodeContext& node) {
     Constant y = with_extents(node, node.constant(0), node.constant(0).extents);

@@ -11,8 +11,8 @@
 namespace lamina::onnx {
 namespace {
 
-/// A number in another type. To a floating point type, it is rounded to nearest. To an integer type, an integer keeps
-/// its low bits; a floating point number is truncated, then limited to the range of the type (ONNX leaves it open).
+/// A number in another type. As a floating point type it is rounded to nearest. As an integer type, an integer keeps
+/// its low bits; a floating point number is truncated, then limited to the type's range (ONNX leaves this case open).
 double number_as(double value, ElementType from, ElementType to) {
   if (to == ElementType::f64) return value;
   if (to == ElementType::f32) return static_cast<float>(value);

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::int64_t oldest_opset = 6, newest_opset = 27;
 
-/// A note if batch norms may have been folded, or nothing. Convolutions without bias count, too, as exporters leave out
-/// a folded bias of zeros.
+/// A note if batch norms may have been folded, or nothing. Convolutions without bias count, too: exporters leave out a
+/// folded bias of zeros.
 std::vector<std::string> note_of_norms(const Graph& graph) {
   const auto is_conv = [](const Node& node) { return std::holds_alternative<Conv>(node.op); };
   const auto convolutions = std::ranges::count_if(graph.nodes(), is_conv);
@@ -96,7 +96,7 @@ std::variant<OnnxModel, Constant> Importer::run_or_fold() {
 }
 
 void Importer::refuse() const {
-  if (fixed_batch_ > 0) {  // extents that the file states hold for its own batch
+  if (fixed_batch_ > 0) {  // the extents in the file are those of its own batch
     OnnxOptions own = options_;
     own.batch = 0;
     Importer(model_, own, path_).run();
@@ -288,7 +288,7 @@ void Importer::import_node(std::size_t index) {
   if (context.last() != index) stand_in(nodes_[context.last()]);  // a later node that was fused into this one
 }
 
-/// The branch of an If whose condition is known takes the place of the node.
+/// Replaces an If whose condition is known by its branch.
 void Importer::inline_graph(std::size_t index, std::string_view branch) {
   const Attributes attributes(nodes_[index], name_);
   std::optional<GraphMessage> graph = attributes.value(branch).graph;

@@ -29,7 +29,7 @@ class Refusals {
  public:
   explicit Refusals(bool each) : each_(each) {}  ///< whether each node has a line of its own
 
-  /// With an empty `op` it refuses the model itself. With an empty `why` the node could not be judged.
+  /// An empty `op`: the model itself is refused. An empty `why`: the node could not be judged.
   void add(std::string_view op, const std::string& node, const std::string& why);
   bool empty() const { return kinds_.empty(); }
   /// The text of the error after the file's name: at most ten lines, unless each node has its own.
@@ -72,7 +72,7 @@ class Importer {
   void inline_graph(std::size_t index, std::string_view branch);
   void stand_in(const NodeMessage&);
   Extents stated_extents(std::string_view value, ElementType&);
-  bool is_unsure(const NodeMessage&) const;  ///< whether it depends on the stand-in of a refused node
+  bool is_unsure(const NodeMessage&) const;  ///< whether the node depends on the stand-in of a refused node
   [[noreturn]] void refuse() const;
 
   bool is_read(const ValueMessage& input) const;

@@ -42,7 +42,7 @@ class NodeContext : public Attributes {
   std::string name() const { return name_.value_or(Attributes::name()); }
 
   std::size_t inputs() const;         ///< number of inputs; absent ones count, except at the end
-  bool has(std::size_t input) const;  ///< whether it is present
+  bool has(std::size_t input) const;  ///< whether the input is present
   bool is_constant(std::size_t input) const;
   bool all_constant() const;
   const Constant& constant(std::size_t input, std::string_view what = "its input") const;  ///< Refusal if it is dynamic
@@ -54,7 +54,7 @@ class NodeContext : public Attributes {
   const DynamicValue& viewed(std::size_t input) const { return dynamic(input, keep::all & ~keep::padding); }
   const DynamicValue& spread(std::size_t input) const { return dynamic(input, keep::expanded); }
   const DynamicValue& pending(std::size_t input) const { return dynamic(input, keep::all); }
-  /// Index of the node whose output this one makes: the last node that was fused into it, or itself.
+  /// Index of the node whose output this node makes: the last node that was fused into it, or itself.
   std::size_t last() const { return output_of_; }
   Extents extents(std::size_t input) const;
   double number(std::size_t input, std::string_view what = "a number") const;  ///< FileError for another count
@@ -63,7 +63,7 @@ class NodeContext : public Attributes {
   std::vector<Range> slice_ranges(const Extents& of) const;  ///< the part of each axis that a Slice takes
   std::vector<char> reduced_axes(std::size_t rank) const;    ///< for each axis: whether a Reduce reduces it
 
-  bool wanted(std::size_t output) const;             ///< whether a node reads it, or it is the graph's output
+  bool wanted(std::size_t output) const;             ///< whether a node reads the output, or it is the graph's
   void only_output(std::string_view instead) const;  ///< Refusal with this advice if a further output is read
   void result(DynamicValue its, std::size_t output = 0) { set(output, {std::move(its)}); }
   void result(Constant its, std::size_t output = 0) { set(output, {std::make_shared<const Constant>(std::move(its))}); }
@@ -73,8 +73,8 @@ class NodeContext : public Attributes {
   void inline_graph(std::string_view branch) { importer_->inline_graph(index_, branch); }
   /// The extents of a Reshape, with the options' batch in place of the file's batch.
   Extents with_batch(const DynamicValue&, const Extents& wanted) const;
-  /// The constant to expand, for an Expand to extents of computed values. It is one image of the given constant if that
-  /// has the file's batch and all its images are equal.
+  /// The constant to expand, for an Expand to extents of computed values: one image of the given constant if the latter
+  /// has the file's batch and all its images are equal, else the given constant.
   Constant one_image(const Constant&, const Extents& wanted) const;
 
   /// Appends a node of the graph under a name that is free.
@@ -103,7 +103,7 @@ class NodeContext : public Attributes {
     std::size_t at;
   };
   std::optional<Arithmetic> next_arithmetic() const;  ///< the only reader of the result, if it does such arithmetic
-  /// The index that the only reader of the result takes along this axis, if it is a Gather of one index.
+  /// The index along this axis that the only reader of the result takes, if this reader is a Gather of one index.
   std::optional<std::int64_t> next_index(std::size_t along, std::size_t rank) const;
   /// The LSTM or GRU that made the value, if the value has all of its steps.
   std::shared_ptr<PendingRecurrent> recurrent_of(const DynamicValue&) const;
@@ -119,7 +119,7 @@ class NodeContext : public Attributes {
     const NodeContext* side = nullptr;  ///< another node, which nothing else reads; it is fused, too
   };
   /// If the nodes that follow match the links, and each is the only reader of the node before, fuses them, takes the
-  /// name of the last and returns true. A Where has the side as its condition, and the result where that is false.
+  /// name of the last and returns true. A Where has the side as its condition, and the result where the side is false.
   bool fuse_chain(std::initializer_list<Link>);
   std::vector<NodeContext> siblings(std::size_t input) const;  ///< other nodes that read an input and are not done
 
@@ -128,7 +128,7 @@ class NodeContext : public Attributes {
 
  private:
   void set(std::size_t output, Importer::Known);
-  /// The only reader of the result of a node, if it has one result and is not done.
+  /// The only reader of the result of a node, if this reader has one result and is not done.
   std::optional<std::size_t> only_reader(std::size_t node) const;
   /// The only reader of the result, if that reader has two operands; else null.
   const NodeMessage* only_reader() const;

@@ -20,8 +20,8 @@ using Operators = std::vector<OperatorRow>;
 constexpr std::string_view of_elements =
     "Abs Celu Clip Elu Exp Gelu HardSigmoid HardSwish LeakyRelu Log Mish PRelu Relu Selu Sigmoid Softplus Sqrt Tanh";
 
-/// ONNX's names of the enumerators, in their order. A function's name is an operator: for silu the Mul of x and a
-/// Sigmoid. The two Gelu differ in an attribute.
+/// ONNX's names of the enumerators, in their order. silu, x times a Sigmoid of x, has the name of the Mul. The two Gelu
+/// differ in an attribute.
 constexpr const char* function_names[] = {"Sigmoid",   "Tanh", "Clip", "HardSigmoid", "HardSwish", "Mul",
                                           "LeakyRelu", "Elu",  "Celu", "Gelu",        "Gelu",      "Softplus",
                                           "Mish",      "Exp",  "Log",  "Sqrt",        "Abs",       "Pow"};
@@ -74,7 +74,7 @@ bool takes_step(NodeContext&, std::size_t along, std::int64_t step, bool keeps_a
 /// As refuse_order(), for an operator's input. The reason begins with the input's shape in the graph.
 [[noreturn]] void refuse_input(const DynamicValue&, const std::string& why = "in another order");
 
-/// The value with its axes as the graph's axes, by the labels. If they are not, a Reorder of this name makes them so.
+/// The value with the file's axes at the graph's axes that the labels name, if need be by a Reorder of this name.
 /// Refusal if the images are not the axis n.
 DynamicValue in_order(NodeContext&, const DynamicValue&, const AxisLabels&, const std::string& name);
 /// The value whose axes in the file are the graph's n, c, h, w (or n, c, h with w 1), if need be by a Reorder.
@@ -105,8 +105,8 @@ std::vector<double> numbers_of(const NodeContext&, std::size_t input, const std:
 /// Drops a bias that is 0 and does not train.
 void drop_zeros(const NodeContext&, std::vector<double>& bias, std::size_t input);
 
-/// The view of a value of this shape, whose axis `along` has the channels, with another number of channels. Refusal if
-/// the channels are joined with other axes.
+/// The view of a value of this shape with another number of channels, which are the axis `along`. Refusal if the
+/// channels are joined with other axes.
 View with_channels(const View&, std::size_t along, const Shape&, std::int64_t channels);
 
 /// A number of the file as an int; FileError that names it if it is out of range.

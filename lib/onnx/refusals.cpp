@@ -8,7 +8,7 @@
 namespace lamina::onnx {
 namespace {
 
-constexpr std::size_t most_lines = 6;    // kinds with a reason; the others share one line
+constexpr std::size_t most_lines = 6;    // kinds with a line each; the others share a line
 constexpr std::size_t most_listed = 60;  // kinds in that line
 
 /// The reason without its numbers and names: equal kinds are reported together.

@@ -9,7 +9,7 @@
 //     trainer/steps/<state>     a dropout's step: its high and its low 32 bits
 //     trainer/optimiser/<name>  the optimiser's state
 //     trainer/loss_scale        in f16: the loss scale
-//     trainer/scaled_updates    in f16: numbers of updates that were not skipped: since the scale changed, in all
+//     trainer/scaled_updates    in f16: updates that were not skipped, since the scale changed and in all
 //     trainer/checksum          checksum of all other entries: high and low 32 bits; older files have none
 
 #include "checkpoint.h"

@@ -13,8 +13,8 @@
 namespace lamina::training {
 namespace {
 
-/// Keras' initialiser of a parameter, ConvNeXt's of a scale whose shift is fixed, PyTorch's of a PRelu. `weights` is
-/// the initialiser of convolutions and fully connected ops.
+/// The initialiser of a parameter: ConvNeXt's for a scale whose shift is fixed, PyTorch's for a PRelu, else Keras'.
+/// `weights` is the initialiser of convolutions and fully connected ops.
 std::string usual(const Node& node, std::string_view part, const std::string& weights) {
   const Op& op = node.op;
   if (is_norm(op)) return part == "weight" ? "ones" : "zeros";
@@ -51,7 +51,7 @@ void fill_parameters(Plan& plan, const TrainerOptions& options) {
                its.shape, fans_of(node.op, its.shape), hash(its.name) ^ philox(options.seed, 1, 0)[0]);
     upload(plan.backend().device(), plan.parameter(its.name), std::span<const double>(values));
   }
-  const std::uint64_t first_step = options.seed << 32;  // masks depend on it, so two seeds have different ones
+  const std::uint64_t first_step = options.seed << 32;  // masks depend on it, so two seeds have different masks
   for (const std::string& name : counters_of(plan))
     plan.backend().device().upload(plan.state(name).data, &first_step, sizeof first_step);
   plan.parameters_changed();

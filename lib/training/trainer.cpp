@@ -264,7 +264,7 @@ struct Trainer::Body {
     feed.give(batch);
     ranks.forward(plan);
     scores.keep(backend.device(), plan.output(), batch.number);
-    constexpr std::int64_t unwatched = 100;  // batches between two checks; a check has to wait for a GPU
+    constexpr std::int64_t unwatched = 100;  // batches between two checks; a check waits for the GPU
     if (backend.device().has_host_memory() || batch.number % unwatched == 0) check_losses(batch.number + 1);
     set_output_gradient(batch.shape.n);
     const bool updates = ++added == options.accumulate || batch.number + 1 == loader.batches();

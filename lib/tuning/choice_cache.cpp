@@ -28,8 +28,8 @@ using Json = nlohmann::ordered_json;
 using ChoiceEntries = std::map<std::string, ChoiceCache::Entry>;
 
 /// A lock of the file's folder. One process at a time holds it, and no lock file is made. On a file system without
-/// locks it does nothing: if two processes then save at once, the choices of one may be lost, and are measured again
-/// later.
+/// locks it does nothing: if two processes then save at once, the choices of one process may be lost, and are measured
+/// again later.
 class FolderLock {
  public:
   explicit FolderLock(const fs::path& file) {

@@ -1,4 +1,4 @@
-// The choice of a whole unit: one race for each pass that is open. A tuner makes it once for each key of its cache.
+// The choice of a whole unit: one race for each open pass. A tuner makes this choice once for each key of its cache.
 
 #include "measure_in_turns.h"
 

@@ -8,7 +8,7 @@
 namespace lamina {
 namespace {
 
-constexpr double hopeless_factor = 4, hopeless_seconds = 0.01;  // over the shortest single run: more than noise
+constexpr double hopeless_factor = 4, hopeless_seconds = 0.01;  // a run beyond both is not just noisy
 constexpr double clear_factor = 2;                              // factor between intervals
 constexpr std::size_t rounds_to_be_clear = 3;
 

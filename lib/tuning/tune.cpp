@@ -112,7 +112,7 @@ class PassTuner {
     } catch (const DeviceError& error) {
       device_.synchronize();  // throws if the device itself has failed
       one.refused = error.what(), one.failed = true;
-    } catch (const UsageError& error) {  // unknown here, or the environment changes how it computes
+    } catch (const UsageError& error) {  // no algorithm of this backend, or one that the environment changes
       one.refused = error.what();
       one.unsupported = true;
     }
@@ -305,7 +305,7 @@ void inspect_timed_run(Device& device, int looked, double seconds, const std::fu
     run();
     look();
   }
-  if (is_short || looked == 0) warm_up(device, run);  // it was idle while the host looked
+  if (is_short || looked == 0) warm_up(device, run);  // the device was idle while the host looked
 }
 
 LayerTuning tune(Backend& backend, const Spec& spec, Pass pass, const Choice& choice, void* buffer,
@@ -320,8 +320,8 @@ std::vector<std::size_t> bytes_to_tune(Backend& backend, const Spec& spec, Pass 
     named.algorithm[index_of(pass)] = name;
     try {
       bytes.insert(bind_in_buffer(spec, backend.lower(spec, named), nullptr).bytes);
-    } catch (const Unsupported&) {     // it needs none
-    } catch (const UsageError&) {      // it needs none
+    } catch (const Unsupported&) {     // an algorithm that cannot run needs no bytes
+    } catch (const UsageError&) {      // the same
     } catch (const DeviceError&) {     // OutOfMemory among them
       backend.device().synchronize();  // throws if the device itself has failed
     }

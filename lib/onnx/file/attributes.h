@@ -34,7 +34,7 @@ class Attributes {
   std::optional<Extents> integers(std::string_view name) const;
   /// The value in every form that the attribute has; empty if it is absent.
   AttributeValue value(std::string_view name) const;
-  /// The whole numbers of an operand that has one for each axis or output.
+  /// The whole numbers of an operand with a number for each axis or output.
   Extents list(const Constant&) const;
 
   /// Throws FileError that begins with where().
@@ -48,7 +48,7 @@ class Attributes {
 /// The double nearest to the shortest decimal of a float: 0.1 as a program wrote it, not 0.100000001.
 double as_written(float);
 
-/// Whether a name is one of the words, which have spaces between them.
+/// Whether a name is one of the words, a list with spaces.
 bool is_any_of(std::string_view name, std::string_view words);
 
 /// The index of an axis. A negative `axis` counts from the end. FileError unless it is one of `rank` axes.

@@ -82,7 +82,8 @@ std::uint64_t number_of(std::string_view digits, const std::string& what) {
 }
 
 /// The file of external data: in the folder of the model's path or, where the model is a link, in the folder of its
-/// target. If the data is a link, its target must lie there, too. In a download cache both are links into one folder.
+/// target. If the data is a link, its target must be in one of these folders. In a download cache both are links into
+/// one folder.
 fs::path external_path(std::string_view location, const fs::path& model, const std::string& what) {
   const fs::path relative(location);
   const bool leaves = std::find(relative.begin(), relative.end(), "..") != relative.end();

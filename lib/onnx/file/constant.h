@@ -23,7 +23,7 @@ struct Constant {
   ElementType type = ElementType::f32;
   Extents extents;
   std::vector<double> values;
-  bool uniform = false;     ///< whether all elements equal the single one in `values`, which saves memory
+  bool uniform = false;     ///< whether all elements are equal; `values` then has only one, to save memory
   bool of_extents = false;  ///< whether it depends on extents of dynamic values, and so on the batch
 
   Origin origin = Origin::number;  ///< the highest origin among its operands
@@ -46,7 +46,7 @@ std::int64_t element_bytes(ElementType);  ///< 0 for types without numbers
 /// "f32", "i64": the short name, else the number of the type.
 std::string text(ElementType);
 
-/// Whether all numbers of a list are this one.
+/// Whether all numbers of a list equal `number`.
 template <class Number>
 bool all_are(const std::vector<Number>& list, Number number) {
   return std::ranges::count(list, number) == std::ssize(list);

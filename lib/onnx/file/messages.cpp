@@ -43,7 +43,7 @@ struct Field {
   Take take;
   Elements* elements = nullptr;
 };
-template <class Take>  // clang before 17 does not deduce it for an aggregate
+template <class Take>  // clang before 17 does not deduce the arguments of an aggregate
 Field(std::uint32_t, Take)->Field<Take>;
 
 /// A single field. Its last occurrence counts.

@@ -1,6 +1,6 @@
 #pragma once
-// The messages of an ONNX file as plain structs: what onnx.proto names and this reader needs. Text and raw numbers are
-// views of the file's bytes, which must outlive them. Only the form of the messages is checked here.
+// The messages of an ONNX file as plain structs: those parts of onnx.proto that this reader needs. Text and raw numbers
+// are views of the file's bytes, which must outlive them. Only the form of the messages is checked here.
 
 #include <cstdint>
 #include <optional>
@@ -59,7 +59,7 @@ struct NodeMessage {
   bool is_of_onnx() const { return domain.empty() || domain == "ai.onnx"; }
 };
 
-/// A dimension of a value: a number, or a name that stands for one, or neither.
+/// A dimension of a value: a number, or the name of an open extent, or neither.
 struct DimMessage {
   std::optional<std::int64_t> value;
   std::string_view param;
@@ -101,8 +101,8 @@ struct AttributeValue {
   std::vector<std::string_view> texts;
 };
 
-/// Both throw FileError, starting with `file`, for a field that exceeds its message, a number that is too long, or more
-/// parts than the memory limit allows.
+/// Both functions throw a FileError that begins with `file` for a field that exceeds its message, a number that is too
+/// long, or more parts than the memory limit allows.
 ModelMessage decode_model(std::string_view bytes, const std::string& file);
 AttributeValue decode_attribute(const AttributeMessage&, const std::string& file);
 

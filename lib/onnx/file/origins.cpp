@@ -25,7 +25,7 @@ bool all_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-/// Whether the exporter made up the name, and not the model: "/Constant_output_0", "onnx::Mul_18", "val_7", "12".
+/// Whether the name is the exporter's and not the model's: "/Constant_output_0", "onnx::Mul_18", "val_7", "12".
 bool is_made_up(std::string_view name) {
   return name.starts_with('/') || name.find("::") != name.npos || all_digits(name) ||
          (name.starts_with("val_") && all_digits(name.substr(4)));

@@ -17,7 +17,7 @@ class Origins {
   Origins(const ModelMessage&, const OnnxOptions&, const std::string& file);
 
   Origin of(std::string_view initializer) const;
-  /// The only parameter that an initializer was computed from, as the file states it; empty: none is stated.
+  /// The only parameter that an initializer was computed from, as the file states it; empty: none, or several.
   std::string_view source_of(std::string_view initializer) const;
   /// Whether the file states its parameters, as PyTorch's exporter with dynamo=True does.
   bool are_stated() const { return !stated_.empty(); }

@@ -8,7 +8,7 @@
 namespace lamina::onnx {
 namespace {
 
-/// y = scale x + shift, with a scale and a shift for each channel of the graph's value, or one of each for all.
+/// y = scale x + shift, with a scale and a shift for each channel of the graph's value, or the same for all.
 struct Numbers {
   std::vector<double> scale{1}, shift{0};
   bool learned = false;
@@ -94,8 +94,8 @@ bool is_power_of_2(double number) {
   return std::abs(std::frexp(number, &exponent)) == 0.5;
 }
 
-/// Joins a node with a constant to the numbers so far. Does nothing and returns false if no scale and shift express it,
-/// or if they would lose digits: (x - mean) / deviation is not x / deviation - mean / deviation.
+/// Joins a node with a constant to the numbers so far. Does nothing and returns false if no scale and shift express the
+/// node, or if they would lose digits: (x - mean) / deviation is not x / deviation - mean / deviation.
 bool take(const NodeContext& context, const DynamicValue& x, const NodeContext::Arithmetic& next, Numbers& numbers) {
   const std::string_view op = next.node.node().op_type;
   const Constant& constant = *next.constant;
@@ -247,7 +247,7 @@ void import_prelu(NodeContext& context) {
   std::vector<double> weight;
   for (std::int64_t c = 0; c < slope.count(); ++c) weight.push_back(slope.at((*elements)[static_cast<std::size_t>(c)]));
   WeightSource source;
-  // Exporters write an Unsqueeze for each use between the slopes and the node.
+  // For each use of the slopes, exporters write an Unsqueeze before the node.
   if (slope.origin != Origin::number) source.value = slope.source.empty() ? context.input_name(1) : slope.source;
   const Value y = context.result_of(PRelu{.by_channel = slope.count() > 1}, x);
   context.weights(y, "weight", {slope.count()}, std::move(weight), slope.type, source);

@@ -9,8 +9,8 @@
 namespace lamina::onnx {
 namespace {
 
-/// Elements of a value from one element of an axis of the graph to the next, and from one image, channel or row to the
-/// next.
+/// Steps along an axis of the graph, in elements of the value: to the axis's next element, and to the next image,
+/// channel or row.
 struct Strides {
   std::int64_t inner, outer;
 };
@@ -69,7 +69,7 @@ std::optional<Joint> joint_of(const std::vector<DynamicValue>& all, std::size_t 
     if (!x.view[along].empty()) several = &x.view[along];
   }
   const std::int64_t image = all[0].value.shape().image();
-  Extents strides = {1, image};  // axes of one element: the axis where the file has it, or outside all others
+  Extents strides = {1, image};  // for an axis of one element: as in the file, or outermost
   for (std::size_t i = along + 1; i < all[0].view.size(); ++i) strides[0] *= extent(all[0].view[i]);
   if (several != nullptr) strides = {several->front().stride};
   for (const std::int64_t stride : strides) {
@@ -84,8 +84,8 @@ std::optional<Joint> joint_of(const std::vector<DynamicValue>& all, std::size_t 
   return std::nullopt;
 }
 
-/// A constant as a value with the images of another one: 0 times part of each image, plus the constant. It is NaN where
-/// the part is not finite.
+/// A constant as a value with the images of another one: 0 times part of each image, plus the constant. The result is
+/// NaN where the part is not finite.
 DynamicValue as_value(NodeContext& context, std::size_t input, const DynamicValue& like, const std::string& name) {
   const Constant& given = context.constant(input);
   const Constant all = context.one_image(given, extents(like.view));

@@ -21,7 +21,7 @@ void import_function(NodeContext& context) {
   context.result_of(Pointwise{function}, context.dynamic(0));
 }
 
-/// A number that the file may have rounded to f32.
+/// `exact`, if the number equals it up to rounding to f32; else the number.
 double about(double number, double exact) { return is_about(number, exact) ? exact : number; }
 
 /// The functions with an attribute alpha.
@@ -49,7 +49,7 @@ void import_sigmoid(NodeContext& context) {
   context.result_of(Pointwise{is_silu ? Of::silu : Of::sigmoid}, context.dynamic(0));
 }
 
-/// PyTorch's exporter takes x itself beyond a threshold. From 20 on both agree to a part in 10^9.
+/// Beyond a threshold PyTorch's exporter takes x instead of softplus(x). From 20 on both agree to a part in 10^9.
 void fuse_threshold(NodeContext& context) {
   const std::string_view x = context.input_name(0);
   for (const NodeContext& other : context.siblings(0)) {
@@ -132,8 +132,8 @@ bool multiplies_by(const NodeContext& node, std::string_view x, double number) {
          is_about(node.constant(at).at(0), op == "Mul" ? number : 1 / number);
 }
 
-/// Fuses what follows `start`, which is x / sqrt(2), the cube of x or its square. The last factor is the result of
-/// `half`, x / 2, or x if `half` is null. Does nothing and returns false for other nodes.
+/// Fuses what follows `start`, which is x / sqrt(2), the cube of x or its square. The last factor is x / 2, the result
+/// of `half`; without `half`, x. Does nothing and returns false for other nodes.
 bool fuse_from(NodeContext& start, std::string_view x, const NodeContext* half) {
   constexpr Link one{"Add", 1}, inner{"Mul", std::numbers::sqrt2 * std::numbers::inv_sqrtpi}, scale{"Mul", 0.044715};
   const Link times_x{.op_type = "Mul", .with = x}, plus_x{.op_type = "Add", .with = x};

@@ -15,7 +15,7 @@ bool along_channels(const DynamicValue& x, std::size_t axis) {
   return x.view[axis] == onnx::axis(shape.c, shape.plane()) && shape.c > 1;
 }
 
-/// Whether only x * x has been read so far: then it can still become any product.
+/// Whether only x * x has been read so far, which need not be part of an LRN.
 bool is_product_alone(const Squares& s) { return s.size == 0 && s.before + s.after == 0; }
 
 }  // namespace

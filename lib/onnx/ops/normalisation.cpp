@@ -47,7 +47,7 @@ void import_batch_norm(NodeContext& context) {
     context.weights(y, parts[i], {channels}, std::move(numbers[i]), type, {context.input_name(i + 1)});
 }
 
-/// The axes from `first` on as one. No axis if they do not follow each other in memory.
+/// The axes from `first` on as one axis. No axis if they do not follow each other in memory.
 View joined(const View& view, std::size_t first) {
   const View rest(view.begin() + static_cast<std::ptrdiff_t>(first), view.end());
   return reshaped(rest, {*element_count(extents(rest))}).value_or(View{});

@@ -29,7 +29,7 @@ void demand_zeros(const NodeContext& context, std::size_t input, const char* wha
                   " are not supported: export nn.LSTM or nn.GRU, called without initial states"};
 }
 
-/// The gates of each direction. A direction has an activation for its gates, then tanh; in an LSTM, then a second tanh.
+/// The gates of each direction. A direction has an activation for its gates, then a tanh, and in an LSTM a second tanh.
 std::vector<Gates> gates_of(const Attributes& node, std::size_t directions, std::size_t each) {
   std::vector<Gates> gates(directions, Gates::logistic);
   const std::vector<std::string_view> names = node.value("activations").texts;
@@ -52,7 +52,7 @@ std::vector<Gates> gates_of(const Attributes& node, std::size_t directions, std:
   return gates;
 }
 
-/// An LSTM or a GRU of the file: an op for each direction.
+/// An LSTM or a GRU of the file. It becomes an op for each direction.
 struct Recurrence {
   Cell cell;
   DynamicValue x;

@@ -30,7 +30,7 @@ struct Windows {
   Size begin() const { return {static_cast<int>(along[0].begin), static_cast<int>(along[1].begin)}; }
 };
 
-/// The node's rule for its pads; empty: it states the pads. FileError for a text that the format does not have.
+/// The node's rule for its pads; empty: its attributes state them. FileError for a text that the format does not have.
 std::string auto_pad_of(const Attributes&);
 
 /// Throws a Refusal for a value of more than four axes, such as a batch of volumes.

@@ -27,7 +27,7 @@ struct Bias {
 /// A parameter, or a running statistic, of a node of the graph.
 struct WeightUse {
   std::string name;
-  std::string_view parameter;  ///< its name at the node
+  std::string_view parameter;  ///< name of the parameter at the node
   Shape shape;
   WeightSource source;
   std::string_view origin;  ///< the value of the file that the source was computed from, in any order of axes
@@ -37,12 +37,12 @@ struct WeightUse {
 
 /// The uses so far. A file does not state which uses share a parameter, so these rules decide:
 ///
-/// - Uses with the same numbers and origin share one. But exporters may write several parameters as one if their
-///   contents are equal, such as scales of new batch norms, which are all 1. So uses whose numbers are all the same
-///   number must also read the same value of the file.
-/// - If the traced calls of both nodes are known, they must share an operand instead.
-/// - A use and a transposed use of the same numbers share one: exporters that fold a tied weight's transpose write
-/// both.
+/// - Uses with the same numbers and origin share a parameter. But exporters may write several parameters as one if
+///   their contents are equal, such as scales of new batch norms, which are all 1. So uses whose numbers are all equal
+///   must also read the same value of the file.
+/// - If the traced calls of both nodes are known, the calls must share an operand instead.
+/// - A use and a transposed use of the same numbers share a parameter: exporters that fold the transpose of a tied
+///   weight write both.
 class SharedWeights {
  public:
   /// The name of an earlier use of the same parameter, whose numbers are in `weights`; empty: this is the first.

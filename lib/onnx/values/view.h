@@ -29,7 +29,7 @@ Axis axis(std::int64_t extent, std::int64_t stride);
 std::int64_t extent(const Axis&);
 Extents extents(const View&);
 
-/// Calls visit(place) for each element of the factors in order, the last of them innermost, with its offset in memory.
+/// Calls visit(offset in memory) for each element of the factors, in order. The last factor is the innermost.
 template <class Visit>
 void for_each_place(const Axis& factors, std::int64_t first, Visit visit) {
   std::vector<std::int64_t> at(factors.size(), 0);
@@ -72,8 +72,8 @@ std::optional<Axis> split(const Axis&, const Shape&);
 /// split() must have a result.
 View reduced(const View&, const std::vector<char>& over, bool keeps_axes, const Shape& before, const Shape& after);
 
-/// Pending padding of rows and columns with a number. The op that reads the value pads, or an op Pad of this name does.
-/// Padding of channels and by cells becomes an op at once.
+/// Pending padding of rows and columns with a number. The op that reads the value pads it. If that op
+/// cannot, an op Pad of this name does. Padding of channels, or with cells of the image, becomes an op at once.
 struct Padding {
   std::string name{};
   Pad op{};
@@ -98,7 +98,7 @@ struct PendingRecurrent {
   std::unordered_map<Steps, Value> made{};  ///< ops that were appended, by their steps
 };
 
-/// A group norm whose readers decide whether it has a scale and a shift. A Mul and an Add after it have their numbers.
+/// A group norm whose readers decide whether it has a scale and a shift: a Mul and an Add after it have these numbers.
 struct PendingNorm {
   GroupNorm op;
   std::string name;

@@ -280,7 +280,7 @@ class Exporter {
     return part("Unsqueeze", operand, {name, add_integers(operand + ".axes", {2, 3})});
   }
 
-  /// The names of all operands: as matrices if all of them are matrices, else, or `as_images`, with four axes.
+  /// The names of all operands: as matrices if all of them are matrices and not `as_images`, else with four axes.
   std::vector<std::string> all(bool as_images = false) {
     matrix_[id_] =
         !as_images && std::ranges::all_of(node_->inputs, [&](int i) { return matrix_[static_cast<std::size_t>(i)]; });

@@ -138,7 +138,7 @@ struct Loader::Work {
   bool over = false, running = false;
   int busy = 0;                 // number of threads that prepare a batch
   std::int64_t unprepared = 0;  // the first batch that no thread has taken
-  std::int64_t wanted = 0;      // the batch that the caller holds, or the one that it will ask for first
+  std::int64_t wanted = 0;      // the batch that the caller holds, or will ask for first
   std::int64_t next = -1;       // the batch that the caller will ask for; -1: no epoch has begun
   std::uint64_t epoch = 0;
   std::vector<std::uint32_t> order;

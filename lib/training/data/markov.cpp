@@ -1,4 +1,4 @@
-// Texts from a Markov chain. No predictor's loss is below its entropy rate.
+// Texts from a Markov chain. No predictor's loss is below the chain's entropy rate.
 
 #include <algorithm>
 #include <cmath>
