@@ -165,7 +165,7 @@ int run_arguments(int argc, char** argv, const MakeBackend& make) {
 int run_program(int argc, char** argv, const MakeBackend& make) {
   int status = run_arguments(argc, argv, make);
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    fmt::print(stderr, "lamina_bench: cannot write to standard output: what it should have had is lost\n");
+    fmt::print(stderr, "lamina_bench: cannot write to standard output: the output is lost\n");
     status = status == 0 ? 1 : status;
   }
   return status;

@@ -42,7 +42,7 @@ __global__ void overflow_end_kernel(LossScaleState* state, LossScaleLimits limit
 
 void check_overflow(Stream stream, const float* g, std::int64_t count, LossScaleState* state, LossScaleLimits limits) {
   if (count % widest<float> != 0 || reinterpret_cast<std::uintptr_t>(g) % 16 != 0)
-    throw LaunchError("overflow_kernel: gradients are whole packs of 16 bytes, at such addresses");
+    throw LaunchError("overflow_kernel: gradients are whole packs of 16 bytes, at multiples of 16");
   const Extent extent{1, count};
   dim3 grid = grid_of_packs(extent, widest<float>);
   grid.x = grid.x < 8 * large_device ? grid.x : 8 * large_device;

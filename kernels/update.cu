@@ -197,7 +197,7 @@ void launch_with(Stream stream, Given given, const UpdateRow<T>& row, const doub
   }
   const auto fits = [](const T* data) { return reinterpret_cast<std::uintptr_t>(data) % 16 == 0; };
   if (row.count % widest<T> != 0 || !fits(row.p) || !fits(row.g) || !fits(row.first) || !fits(row.second))
-    throw LaunchError("update_kernel: a dense update is of whole packs of 16 bytes, at such addresses");
+    throw LaunchError("update_kernel: a dense update takes whole packs of 16 bytes, at multiples of 16");
   const Extent extent{1, row.count};
   launch(LAMINA_KERNEL(update_kernel<rule, states, T, Given>), grid_of_packs(extent, widest<T>), pack_threads, 0,
          stream, extent, given, row.p, row.g, row.first, row.second, clip);

@@ -197,7 +197,7 @@ void check_alike(const Processes& side, const CompareOptions& options) {
   for (const RunFile& file : side) {
     const RunFile& same = *std::ranges::find(side, file.rows, &RunFile::rows);
     if (&same != &file)
-      throw UsageError(fmt::format("{} and {} are of one process, which counts once; remove one of them",
+      throw UsageError(fmt::format("{} and {} come from the same process, which counts once; remove one of the files",
                                    same.path.string(), file.path.string()));
     check_machine(side.front(), file, options);
     for (const char* fact : program_facts)

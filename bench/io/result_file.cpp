@@ -96,7 +96,7 @@ void ResultFile::try_to_save() {
     save();
     saved_ = std::chrono::steady_clock::now();
   } catch (const FileError& error) {
-    if (!complained_) fmt::print(stderr, "lamina_bench: {}; going on, and trying again\n", error.what());
+    if (!complained_) fmt::print(stderr, "lamina_bench: {}; it goes on, and will try again\n", error.what());
     complained_ = true;
   }
 }

@@ -127,7 +127,7 @@ int Runner::settle(std::span<const Row> rows) {
   }
   if (interrupted() == 0 && outcome.failure.empty() && !std::ranges::all_of(rows, is_known)) {
     clear_step();
-    fmt::print(stderr, "{}: not known to {:g} % after {} passes; a longer --benchmark_min_time gives it more\n",
+    fmt::print(stderr, "{}: not known to {:g} % after {} passes; a longer --benchmark_min_time allows more passes\n",
                rows.front().group->title, 100 * options_->noise, passes);
   }
   return static_cast<int>(passes);

@@ -94,7 +94,7 @@ void train_epochs(Trainer& trainer, std::size_t epochs, const Run& run) {
       run.unwritten.clear();
     } catch (const FileError& error) {
       if (trainer.epochs().size() == done) throw;
-      if (run.unwritten.empty()) fmt::print(stderr, "lamina_bench: {}; going on, and trying again\n", error.what());
+      if (run.unwritten.empty()) fmt::print(stderr, "lamina_bench: {}; it goes on, and will try again\n", error.what());
       run.unwritten = error.what();
     }
     done = trainer.epochs().size();

@@ -61,7 +61,7 @@ OnnxModel Importer::run() {
 std::variant<OnnxModel, Constant> Importer::run_or_fold() {
   choose_output();
   read_file({output_});
-  if (!nodes_.has(output_)) throw FileError(in_file(output_) + " is an output that nothing makes");
+  if (!nodes_.has(output_)) throw FileError(in_file(output_) + " is an output, but no node makes it");
   fold_constants();
   add_inputs();
   import_nodes(0);

@@ -27,7 +27,7 @@ std::optional<std::size_t> Importer::batch_axis(const ValueMessage& input) {
   if (const auto given = options_.batch_axes.find(std::string(input.name)); given != options_.batch_axes.end()) {
     if (given->second < 0 || static_cast<std::size_t>(given->second) >= rank)
       throw UsageError(in_file(input.name) + " has no axis " + std::to_string(given->second) +
-                       ", which OnnxOptions::batch_axes has for it");
+                       ", although OnnxOptions::batch_axes names it");
     return static_cast<std::size_t>(given->second);
   }
   if (rank == 1) return 0;

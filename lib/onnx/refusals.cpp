@@ -59,7 +59,7 @@ std::string Refusals::text(std::int64_t opset) const {
     return text + (list.size() > most_listed ? "; and others" : "");
   };
   std::string text = std::to_string(things) + (things == 1 ? " thing is" : " things are") + " not supported:" + reasons;
-  if (!others.empty()) text += "\nnor, for other reasons: " + listed(others);
+  if (!others.empty()) text += "\nnot supported for other reasons: " + listed(others);
   if (!unjudged.empty()) text += "\nnot judged, because they follow those above: " + listed(unjudged);
   text += "\ndocs/onnx.md lists what is supported";
   return things > lines ? text + "; OnnxOptions::all_refusals (--all_refusals) gives a line for each node" : text;

@@ -20,7 +20,7 @@ Inputs inputs_of(const Graph& graph) {
   const Node& labels = graph.nodes()[static_cast<std::size_t>(last.inputs[1])];
   if (!std::holds_alternative<Input>(labels.op)) fail("its labels are not an Input; make them with graph.input()");
   if (labels.shape.image() != 1)
-    fail("its labels are " + to_string(labels.shape) + "; it should be one for each image");
+    fail("its labels are " + to_string(labels.shape) + "; there should be one label for each image");
   Inputs inputs{{}, labels.name};
   for (const Node& node : graph.nodes()) {
     if (!std::holds_alternative<Input>(node.op) || node.name == labels.name) continue;

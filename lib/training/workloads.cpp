@@ -128,7 +128,7 @@ int reviews(PreparedWorkload& made, const WorkloadOptions& options, int length, 
     const std::string script = name == "imdb" ? "bench/imdb-to-ids" : "bench/imdb-to-ids --bigrams";
     for (const std::string& file : files)
       if (!std::filesystem::exists(options.data / file))
-        throw FileError(options.data.string() + ": has no " + file + "; " + script + " makes it of Keras' imdb.npz");
+        throw FileError(options.data.string() + ": has no " + file + "; " + script + " makes it from Keras' imdb.npz");
     train = read_ids(options.data / files[0]);
     test = read_ids(options.data / files[1]);
     made.data = "IMDB";

@@ -42,7 +42,7 @@ class RacingTuner final : public Tuner {
 }  // namespace
 
 std::string lacks(std::size_t needed, std::size_t buffer) {
-  return "needs " + std::to_string(needed) + " bytes to be measured in, and gets " + std::to_string(buffer);
+  return "needs " + std::to_string(needed) + " bytes for its measurement, and gets " + std::to_string(buffer);
 }
 
 bool leaves_open(const Backend& backend, const Spec& spec, const Choice& choice) {

@@ -93,7 +93,8 @@ DynamicValue as_value(NodeContext& context, std::size_t input, const DynamicValu
   const bool is_one = all.extents != given.extents;
   if (all.count() < 1 || all.extents.empty() || like.view[0] != axis(shape.n, shape.image()) ||
       (!is_one && all.extents[0] != shape.n))
-    throw Refusal{"its constant of " + text(given.extents) + " has not the images of " + text(extents(like.view))};
+    throw Refusal{"its constant of " + text(given.extents) + " has another number of images than " +
+                  text(extents(like.view))};
   const std::int64_t image = all.count() / all.extents[0];
   context.consume_budget(2 * image);
   std::vector<double> numbers;

@@ -329,7 +329,7 @@ class Exporter {
       const auto& [initializer, others, in_order] = written->second;
       if (in_order != gathered)
         throw Unsupported(file_ + ": \"" + name +
-                          "\" has two orders of gates in the file: an LSTM or GRU has parameters of its own there");
+                          "\" would need two orders of gates in the file: there, an LSTM or GRU shares no parameters");
       return others == extents ? initializer
                                : part("Reshape", suffix, {initializer, add_integers(suffix + ".shape", extents)});
     }

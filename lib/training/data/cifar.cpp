@@ -59,7 +59,7 @@ ImageSet read_cifar10(const fs::path& folder, Part part) {
       files.push_back(path);
     }
   }
-  if (files.empty()) throw FileError(folder.string() + ": has neither " + name(1) + " nor that with .gz");
+  if (files.empty()) throw FileError(folder.string() + ": has neither " + name(1) + " nor the same file with .gz");
   return read_cifar10(files);
 }
 

@@ -78,7 +78,8 @@ ImageSet read_mnist(const fs::path& folder, Part part) {
   std::array<fs::path, 2> paths;
   for (std::size_t i = 0; i < 2; ++i) {
     paths[i] = plain_or_gz(folder, names(part)[i]);
-    if (paths[i].empty()) throw FileError(folder.string() + ": has neither " + names(part)[i] + " nor that with .gz");
+    if (paths[i].empty())
+      throw FileError(folder.string() + ": has neither " + names(part)[i] + " nor the same file with .gz");
   }
   return read_mnist(paths[0], paths[1]);
 }
