@@ -108,7 +108,7 @@ void check_probabilities(const Graph& graph, const HostTensor& y) {
   double sum = 0;
   for (std::size_t i = 0; i < images; ++i) sum += std::ranges::max(std::span(y.values).subspan(i * each, each));
   if (sum > 0.9 * static_cast<double>(images))
-    throw UsageError(graph.name() + ": its softmax gives hardly more than 0 and 1: no news of its logits");
+    throw UsageError(graph.name() + ": its softmax gives hardly more than 0 and 1, which hides its logits");
 }
 
 }  // namespace
