@@ -14,7 +14,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-/// The x at which the function has no first or no second derivative, as an elu at 0.
+/// The values of x at which the function lacks its first or second derivative, for instance 0 for an elu.
 Values borders(const Pointwise& op) {
   switch (op.function) {
     case Function::clip: return {op.a, op.b};

@@ -151,13 +151,14 @@ struct Slots {
     return all;
   }
 
-  /// The names of the parameters (or states) that can be shared; the slot that has one of these names, or node -1.
+  /// The names of the parameters (or states) that can be shared.
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const Slot& slot : all())
       if (sharable(node_of(slot))) names.push_back(name(slot));
     return names;
   }
+  /// The slot that has one of these names, or node -1.
   Slot find(std::string_view wanted) const {
     for (const Slot& slot : all())
       if (sharable(node_of(slot)) && name(slot) == wanted) return slot;

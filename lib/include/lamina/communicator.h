@@ -29,7 +29,7 @@ struct CommunicatorOptions {
 struct AllReduceTimes {
   std::int64_t bytes = 0;
   double begin = 0, end = 0;
-  double waited = 0;  ///< when finish() began to wait for this sum
+  double waited = 0;  ///< time at which finish() began to wait for this sum
 };
 
 /// A function that waits throws DeviceError if a call of MPI or NCCL failed, or if the other ranks did not come within
@@ -80,8 +80,8 @@ LAMINA_API bool launched_by_mpi();
 /// The text of rank `from_rank`, on every rank. Waits.
 LAMINA_API std::string broadcast_text(Communicator&, std::string, int from_rank = 0);
 
-/// Compares a description, a list of parts with ", " between them, with the description on rank 0. If a rank has
-/// another one, every rank throws a UsageError that names the first such rank and the parts that differ.
+/// Compares a description, a list of parts with ", " between them, with the description on rank 0. If the descriptions
+/// differ, every rank throws a UsageError that names the first rank that differs, and the parts that differ.
 LAMINA_API void check_same(Communicator&, const std::string& description);
 
 }  // namespace lamina

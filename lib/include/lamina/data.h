@@ -156,7 +156,7 @@ struct ImageOptions {
   /// rounded to whole rows and columns; edge pixels are repeated. Keras' example for CIFAR-10 has 0.1: 32 rows are
   /// shifted by -2 to 2 with probability 0.156 each, by -3 or 3 with 0.109 each.
   double shift = 0;
-  bool flip = false;  ///< left and right are swapped with probability 1/2, after the shift
+  bool flip = false;  ///< whether left and right are swapped with probability 1/2, after the shift
 };
 
 /// Images as f32. Throws UsageError for a set that is empty or inconsistent, and options out of range.
@@ -174,8 +174,8 @@ struct TextOptions {
   bool one_hot = false;
 };
 
-/// Windows of a text; the label is the character that follows. There are ceil((length - window) / step) of them. Throws
-/// UsageError for a text that has none, or a window or step below 1.
+/// Windows of a text; the label is the character that follows. The number of windows is ceil((length - window) / step).
+/// Throws UsageError for a text without a window, or a window or step below 1.
 LAMINA_API std::unique_ptr<Source> text_source(Text, TextOptions = {});
 
 /// The numbers 0 to count - 1 in an order that depends on seed and epoch alone: the Fisher-Yates shuffle with words of
@@ -184,8 +184,8 @@ LAMINA_API std::vector<std::uint32_t> shuffled(std::int64_t count, std::uint64_t
 
 struct LoaderOptions {
   int batch = 32;
-  bool shuffle = true;     ///< a new order in every epoch; false: the source's order
-  bool drop_last = false;  ///< drop the last batch if it is not full
+  bool shuffle = true;     ///< whether every epoch has a new order; false: the source's order
+  bool drop_last = false;  ///< whether to drop the last batch if it is not full
   std::uint64_t seed = 0;
   int threads = 1;  ///< threads that prepare batches; 0: next() prepares them in the caller's thread
   int ahead = 3;    ///< most batches that are ready before they are requested; at least 1
@@ -198,8 +198,8 @@ struct LoaderOptions {
 /// Memory: ahead + 1 batches, reused.
 class LAMINA_API Loader {
  public:
-  /// The source must outlive it. Throws UsageError for options out of range, a source without samples, an epoch without
-  /// batches.
+  /// The source must outlive the loader. Throws UsageError for options out of range, a source without samples, an epoch
+  /// without batches.
   Loader(const Source&, LoaderOptions);
   ~Loader();                       ///< waits for samples in progress, not for their batches
   Loader(const Loader&) = delete;  // threads hold its address

@@ -34,8 +34,8 @@ class LAMINA_API Unsupported : public Error {
   ~Unsupported() override;
 };
 
-/// A call to a device or to its library failed. The message has the call, the status by name and
-/// number, the library's own text, file and line.
+/// A call to a device or to its library failed. The message has the call, the status by name and number, the library's
+/// own text, file and line.
 class LAMINA_API DeviceError : public Error {
  public:
   using Error::Error;

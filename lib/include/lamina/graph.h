@@ -86,8 +86,9 @@ class LAMINA_API Graph {
 
   /// Makes nodes share a parameter: share("decoder.weight", "encoder.weight"). Both nodes read it, and their gradients
   /// add up. It has the name of the earlier node; the other name is its alias. Running statistics of batch norms can be
-  /// shared, too: each node updates them, in order. Throws UsageError (unknown names with near ones, a state that is no
-  /// statistic, a parameter with a state, two of one node), ShapeError (other extents); the graph is then unchanged.
+  /// shared, too: each node updates them, in order. Throws UsageError (unknown names, with near ones; a state that is
+  /// no statistic; a parameter with a state; two tensors of one node), ShapeError (different extents); the graph is
+  /// then unchanged.
   void share(std::string_view tensor, std::string_view with);
   /// Shares all parameters and statistics of two nodes, as in a module that is applied twice. Throws as above, and
   /// UsageError for nodes whose parameters differ in kind, or that have none.
@@ -173,7 +174,7 @@ inline Value gru(Value x, std::string name, Recurrent op) {
   op.cell = Cell::gru;
   return apply(op, {x}, std::move(name));
 }
-/// A Binary if the shapes differ.
+/// An Add of equal shapes, else a Binary.
 inline Value add(Value a, Value b, std::string name = {}) {
   return apply(a.shape() == b.shape() ? Op(Add{}) : Op(Binary{BinaryFunction::add}), {a, b}, std::move(name));
 }

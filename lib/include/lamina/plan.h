@@ -34,8 +34,8 @@ struct Options {
   bool fuse = true;
   Keep keep = Keep::all;
   bool keep_values = false;     ///< for tests: no packing and no aliasing, so that every value can be read afterwards
-  bool input_gradient = false;  ///< compute the gradient of every input except labels and ids
-  bool accumulate_parameters = false;  ///< backward adds to parameter gradients instead of overwriting them
+  bool input_gradient = false;  ///< whether to compute the gradient of every input except labels and ids
+  bool accumulate_parameters = false;  ///< whether backward adds to parameter gradients instead of overwriting them
   std::uint64_t seed = 0;              ///< seed of the numbers that the constructor draws
   /// Index of this batch's first image in the global batch of all ranks: dropout's mask covers the global batch.
   std::int64_t batch_offset = 0;
@@ -43,7 +43,7 @@ struct Options {
   /// over the ranks between calls (StepProperties::cross_rank_sums): a pass that gets no function throws UsageError.
   int sync_batch_norm_ranks = 1;
   std::optional<Optimiser> optimiser{};  ///< rule of update(), in training
-  double clip_norm = 0;  ///< above 0: update() scales all gradients together, so that their norm is at most this
+  double clip_norm = 0;  ///< largest norm of all gradients together; update() scales them down to it. 0: no limit
   /// First scale of dynamic loss scaling (LossScale), in f32 or half precision, for a graph that ends in a loss; 0: no
   /// loss scaling. Until update() divides by it, gradients are those of the loss times the scale.
   double loss_scale = 0;
@@ -85,9 +85,9 @@ struct LiveMemory {
 /// throws.
 LAMINA_API std::vector<LiveMemory> predict_live_memory(const Graph&, Backend&, const Options& = {});
 
-/// By node: whether the gradient of its value is wanted. There are two conditions. The node or a node before it has
-/// parameters or is an input whose gradient is requested; and the output depends on the value, not only through labels
-/// and ids. In inference no gradient is wanted.
+/// By node: whether the gradient of its value is wanted. There are two conditions. The node or a node before it has a
+/// parameter that is not fixed, or is an input whose gradient is requested; and the output depends on the value, not
+/// only through labels and ids. In inference no gradient is wanted.
 LAMINA_API std::vector<bool> wanted_gradients(const Graph&, const Options& = {});
 
 /// A unit of work: the nodes that run as one, and what a plan requests from its backend.
@@ -120,11 +120,11 @@ struct Call : StepProperties {
 /// running variance 1). Inputs that are read as labels or ids get valid whole numbers, equally likely (whole_numbers).
 /// The output gradient of a loss gets {1, 0}. Other inputs and output gradients get standard normal numbers. A
 /// counter-based generator, seeded by Options::seed and the name, gives the same numbers on every backend. Parameter
-/// gradients start at zero. The plan copies what it needs of the graph, and shares
-/// ownership of its backend if a shared_ptr owns it, as with make_backend. Any other backend must outlive the plan. On
-/// a moved-from plan every function but assignment throws UsageError. One caller at a time: forward(), backward(),
-/// update() and parameters_changed() throw UsageError, and run nothing, while another of them runs. Plans of one
-/// backend must not run at the same time either: a caller with several threads makes a backend for each.
+/// gradients start at zero. The plan copies what it needs of the graph, and shares ownership of its backend if a
+/// shared_ptr owns the backend, as with make_backend. Any other backend must outlive the plan. On a moved-from plan
+/// every function but assignment throws UsageError. One caller at a time: forward(), backward(), update() and
+/// parameters_changed() throw UsageError, and run nothing, while another of them runs. Plans of one backend must not
+/// run at the same time either: a caller with several threads makes a backend for each thread.
 class LAMINA_API Plan {
  public:
   /// Throws ShapeError (batch norm over a single value, more than 2^58 bytes), UsageError (a graph that computes
@@ -164,7 +164,7 @@ class LAMINA_API Plan {
   Tensor output() const;                                    ///< the value of the last node
   Tensor output_gradient() const;
   Tensor value(std::string_view node) const;      ///< valid until a later step reuses its bytes; see keep_values
-  Tensor gradient(std::string_view node) const;   ///< valid as long as the value is; null if not wanted
+  Tensor gradient(std::string_view node) const;   ///< valid until a later step reuses its bytes; null if not wanted
   Tensor parameter(std::string_view name) const;  ///< "layer1.0.conv1.weight"; a shared parameter has several names
   Tensor parameter_gradient(std::string_view name) const;
   Tensor state(std::string_view name) const;         ///< "layer1.0.bn1.running_mean", "drop6.step"
@@ -181,7 +181,7 @@ class LAMINA_API Plan {
   const Options& options() const;
   const MemoryReport& memory() const;
   const std::vector<Call>& calls() const;  ///< forward's, then backward's, in running order
-  std::size_t forward_calls() const;       ///< how many of the calls belong to forward
+  std::size_t forward_calls() const;       ///< number of calls that belong to forward
   /// The tensors that a call of calls() is bound to, as its kernel gets them. Lives as long as the plan. Throws
   /// UsageError beyond the last.
   const Args& args(std::size_t call) const;

@@ -72,7 +72,7 @@ class LAMINA_API Glyphs {
 struct ReviewOptions {
   std::uint32_t vocabulary = 500;   ///< ids: 0 padding, 1 start, 2 unknown, words from 3
   int shortest = 20, longest = 79;  ///< words of a review, all counts equally likely; the start mark comes first
-  double tilt = 0.1;                ///< how far the two classes' words differ: standard deviation of t
+  double tilt = 0.1;                ///< standard deviation of t: how far the words of the two classes differ
   std::uint64_t words_seed = 1;     ///< seed of t: it selects the two distributions, not the reviews
 };
 
@@ -107,7 +107,7 @@ class LAMINA_API Reviews {
 struct MarkovOptions {
   int characters = 8;            ///< 2 to 32: the first of " abcdefghijklmnopqrstuvwxyz.,;'-"
   int order = 2;                 ///< characters that the next one depends on: 1 or more, characters^order <= 1024
-  double contrast = 2;           ///< how unequal the probabilities are
+  double contrast = 2;           ///< factor of z: how unequal the probabilities are
   std::uint64_t chain_seed = 1;  ///< seed of the probabilities, not of the text
 };
 

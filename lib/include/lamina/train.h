@@ -68,8 +68,8 @@ struct TrainerOptions {
   Options plan = Options();  // not {}: g++ 12 would warn falsely of its destructor
 
   const Source* validation = nullptr;  ///< must outlive the trainer
-  bool shuffle = true;                 ///< a new order in every epoch
-  bool drop_last = false;  ///< drop the last batch if it is not full; otherwise extra rows fill it and do not count
+  bool shuffle = true;                 ///< whether every epoch has a new order
+  bool drop_last = false;  ///< whether to drop a last batch that is not full; else extra rows fill it and do not count
   int threads = 1;         ///< threads that prepare batches; with 0, train() prepares them itself
 
   /// Initialiser of the weights of convolutions and fully connected ops: a name of lamina/initialisers.h. Other

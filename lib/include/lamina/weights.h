@@ -16,7 +16,7 @@ namespace lamina {
 struct HostTensor {
   DType dtype = DType::f32;           ///< type as stored: f64, f32, f16, bf16
   std::vector<std::int64_t> extents;  ///< {} for a scalar
-  std::vector<double> values;         ///< every f64, f32, f16 and bf16 converts to double exactly
+  std::vector<double> values;         ///< numbers; every f64, f32, f16 and bf16 is exact as a double
 };
 
 /// Tensors by name, in alphabetical order.

@@ -117,8 +117,8 @@ struct PRelu {
 enum class ReduceBy : std::uint8_t { mean, sum, max };
 
 /// y = the mean, the sum or the maximum of x over the axes that are set. Each of them has extent 1 in y.
-/// For a sum dx = dy; for a mean dx = dy / number of its elements. The gradient of a maximum goes to the first one in
-/// order of c, h, w, as in PyTorch's max(dim); PyTorch's amax divides it among equal maxima. A NaN counts as the
+/// For a sum dx = dy; for a mean dx = dy / number of its elements. The gradient of a maximum goes to the first maximum
+/// in order of c, h, w, as in PyTorch's max(dim); PyTorch's amax divides it among equal maxima. A NaN counts as the
 /// maximum. ShapeError: no axis.
 struct Reduce {
   ReduceBy by;

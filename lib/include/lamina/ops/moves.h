@@ -24,7 +24,7 @@ enum class PadBy : std::uint8_t { value, edge, reflect, wrap };
 /// y: N x channels_before + C + channels_after x before.h + H + after.h x before.w + W + after.w
 /// dx is the part of dy inside. Except by value, each cell also gets the dy of the border cells that copy it.
 /// ShapeError: a negative side, an extent above 2^31 - 1, a value that is NaN or, if finite, beyond f32, a side above
-/// H - 1 by reflect or above H by wrap, channels unless by value.
+/// H - 1 by reflect or above H by wrap, padded channels except by value.
 struct Pad {
   Size before = 0;  ///< rows above, columns on the left
   Size after = 0;   ///< rows below, columns on the right
