@@ -66,16 +66,16 @@ struct Alternative {
   int place = 0;
 };
 
-/// Makes the step of one alternative: the one that the choice names or, without a name, the rule's first one that fits.
-/// It fits if it respects the choice's limits of error and workspace, and is deterministic where the choice demands it.
-/// Throws UsageError for an unknown name, Unsupported if nothing fits. `unit` starts the messages.
+/// Makes the step of the alternative that the choice names or, without a name, of the rule's first alternative that
+/// fits. An alternative fits if it respects the choice's limits of error and workspace, and is deterministic where the
+/// choice demands it. Throws UsageError for an unknown name, Unsupported if nothing fits. `unit` starts the messages.
 Lowered::Step pick(const std::string& unit, Pass, const Choice&, const std::vector<Alternative>&);
 
 /// One unit and the rows of its op's table.
 template <class On>
 class Chooser {
  public:
-  /// `spec`, `on` and `halves` outlive this object.
+  /// `spec`, `on` and `halves` must outlive this object.
   Chooser(AlgorithmTable<On> table, const Spec& spec, On& on, MixedPrecisionLowering& halves)
       : table_(table), spec_(spec), on_(on), halves_(halves), whole_(conv_unit(spec)), part_(whole_) {
     if (takes_plain(spec, Pass::forward)) return;

@@ -53,7 +53,7 @@ struct MemoryAccess {
   std::vector<bool> reads_x, reads_dx, writes_dx;
   std::size_t reads_w = 0;  ///< number of parameters that are read: the first reads_w
   bool reads_y = false, writes_y = false, makes_y = false, reads_dy = false;
-  int y_in_x = -1, dx_in_dy = -1;  ///< index of the x whose copy holds y, of the dx that dy's copy holds; -1: none
+  int y_in_x = -1, dx_in_dy = -1;  ///< index of the x whose copy holds y; of the dx in the copy of dy; -1: none
 
   MemoryAccess(const Spec& spec, const Lowered& lowered, const Lowered::Step& step, const ComputeType& form)
       : reads_x(spec.x.size()), reads_dx(spec.x.size()), writes_dx(spec.x.size()) {

@@ -34,7 +34,7 @@ class Machine : public Launcher {
   /// `workspace`, a block of blas_workspace_bytes(). Throws LoadError, DeviceError.
   Blas& blas(void* workspace);
   static std::size_t blas_workspace_bytes();
-  double peak_flops_per_second(DType);  ///< 0 on the host, for whose units the kernels are not written
+  double peak_flops_per_second(DType);  ///< 0 on the host: the kernels are not written for its units
 
  private:
   struct Body;

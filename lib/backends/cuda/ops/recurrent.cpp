@@ -31,7 +31,7 @@ struct Layer {
 
   int gates() const { return 4 * extent.hidden; }
   int products() const { return extent.matrices() * extent.hidden; }  ///< rows of weights
-  /// Number of first rows of weight_hh whose gates are neighbours in a row of `dgates`: all; in a GRU only r and z.
+  /// Number of rows of weight_hh, from the first, whose gates are neighbours in `dgates`: all; in a GRU those of r, z.
   int together() const { return (extent.gru ? 2 : 4) * extent.hidden; }
   int rows() const { return extent.images * extent.steps; }
 };

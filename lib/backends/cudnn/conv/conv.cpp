@@ -80,7 +80,7 @@ struct OnePass : Unit {
   std::shared_ptr<const ConvProblem> problem;
   Taken taken;
 
-  /// The address `further` bytes behind the library's workspace. The copy of x is there first, then dw in halves.
+  /// The address `further` bytes behind the library's workspace. The copy of x comes first there, then dw in halves.
   void* behind_library(const Args& args, std::size_t further = 0) const {
     return static_cast<char*>(args.workspace) + aligned(taken.workspace_bytes + further);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// The table of the library's algorithms of a convolution.
+// The table of the library's algorithms of a convolution, and the choice of one.
 
 #include <functional>
 #include <span>

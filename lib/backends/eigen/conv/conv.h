@@ -55,8 +55,8 @@ std::string depthwise_refusal(const ConvUnit&, Pass, const Context&);
 
 /// Whether the rule prefers products of pairs to products of f32. It does not where there is nothing to pair.
 bool bf16_gemm_pays(const ConvUnit&, Pass, const Context&);
-/// Whether `depthwise` is faster than im2col_gemm, as measured on layers of ResNeXt-50 and RegNetX-400MF: FilterSums
-/// with AVX-512, PlaneSums with AVX2.
+/// Whether `depthwise` is faster than im2col_gemm, as measured on layers of ResNeXt-50 and RegNetX-400MF, with AVX-512
+/// for FilterSums and with AVX2 for PlaneSums.
 bool depthwise_pays(const ConvUnit&, Pass, const Context&);
 /// Whether Winograd, with the largest tile that takes the unit, is likely the fastest algorithm (docs/ops/conv.md).
 bool winograd_pays(const ConvUnit&);

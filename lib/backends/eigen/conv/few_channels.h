@@ -5,7 +5,7 @@
 //   sums[(c, r, s)][(p, q)] = sum over k of w[k][c][r][s] * dy[k][p][q]
 //
 // The taps fill register tiles that channels alone would leave mostly empty. Each row of the sums is then added to the
-// elements of dx that its tap reads. One thread makes an image (or one channel of it) from its first row to its last,
+// elements of dx that its tap reads. One thread makes an image (or some channels of it) from its first row to its last,
 // so that the order of the sums is fixed.
 
 #include <algorithm>

@@ -60,7 +60,7 @@ Affine<T> affine_of(const Args& args, const Statistics& statistics, std::int64_t
   return {statistics.mean, statistics.inverse_deviation, number_of<T>(args, 0, c), number_of<T>(args, 1, c)};
 }
 
-/// Two numbers of a channel that are added up over all ranks.
+/// Two numbers of a channel or of a part of it, for instance two sums.
 using Pair = std::pair<double, double>;
 
 inline Pair& joint_pair(void* block, std::int64_t c) { return static_cast<Pair*>(block)[c]; }
