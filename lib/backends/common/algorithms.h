@@ -61,8 +61,8 @@ struct Alternative {
   double max_error;
   /// Makes the step. A step without a kernel cannot run; its reason says why.
   std::function<Lowered::Step()> make_step;
-  std::string reason{};   ///< why the rule puts it first, if it does
-  std::string refusal{};  ///< why it cannot run; empty: it can
+  std::string reason{};   ///< reason why the rule puts it first, if it does
+  std::string refusal{};  ///< reason why it cannot run; empty: it can
   int place = 0;
 };
 

@@ -80,7 +80,7 @@ struct Choice {
 /// within the noise. A choice cache does not store `tied`.
 struct MeasuredChoice {
   Choice choice;
-  std::array<std::vector<std::string>, 3> tied{};  ///< in the order of Choice::algorithm
+  std::array<std::vector<std::string>, 3> tied{};  ///< names by pass, in the order of Choice::algorithm
 };
 
 /// The tensors of one call; `d` marks a gradient of L = <y, dy>. A null gradient is not computed. Where the spec says
@@ -124,15 +124,15 @@ struct StepProperties {
 struct Lowered {
   struct Step : StepProperties {
     std::shared_ptr<Kernel> kernel;
-    std::string reason{};  ///< why this algorithm was picked, in words: "named", or the rule's reason; empty: there is
-                           ///< only one algorithm
+    std::string reason{};  ///< reason for picking this algorithm, in words: "named", or the rule's reason; empty: there
+                           ///< is only one algorithm
     /// For backward_params: a kernel for this step and the next one, backward_data by the same algorithm, with equal
     /// bits. A plan runs it instead of both. Code that wraps `kernel` wraps or clears it, too. Null: none.
     std::shared_ptr<Kernel> with_dx{};
   };
   std::vector<Step> steps;
   std::size_t saved_bytes = 0, scratch_bytes = 0, prepared_bytes = 0;
-  bool workspace_exact = true;         ///< false: an upper bound; only a device gives the exact size
+  bool workspace_exact = true;         ///< whether workspaces are exact, or upper bounds (there is no device to ask)
   std::vector<bool> backward_reads_x;  ///< per x: whether backward steps read it
   bool backward_reads_y = false;
   std::vector<bool> y_may_alias_x;    ///< per x: whether y may have the address of x[i]

@@ -1,6 +1,6 @@
 #pragma once
-// Queries to cuDNN's graph interface about a unit of work on a given device, which may be absent: the engines that its
-// heuristics propose, ranked, with the library's notes, and the execution plans of engines. Needs cuDNN 9.8 or
+// Queries to cuDNN's graph interface about a unit of work on a given device, which may be absent. The answers are the
+// engines that cuDNN's heuristics propose, ranked, with notes, and the execution plans of engines. Needs cuDNN 9.8 or
 // later (9.11 for plans) but no GPU. Engines that are compiled at run time need the driver's library, libcuda.so.1.
 
 #include <cstddef>

@@ -81,7 +81,7 @@ LAMINA_API ImageSet read_mnist(const std::filesystem::path& images, const std::f
                                int classes = 10);
 
 /// Reads a folder with the usual file names: train-images-idx3-ubyte and train-labels-idx1-ubyte, or the same with
-/// t10k- for the test set. Each name may end in .gz. If both forms exist, the one without .gz is read.
+/// t10k- for the test set. Each name may end in .gz. If both forms exist, the file without .gz is read.
 LAMINA_API ImageSet read_mnist(const std::filesystem::path& folder, Part);
 
 /// Writes what read_mnist reads, uncompressed. The set must have one channel.

@@ -46,8 +46,8 @@ class LAMINA_API CapturedGraph {
 class LAMINA_API Staging {
  public:
   virtual ~Staging() = default;
-  /// The bytes to write. Waits until the device has copied all that was uploaded from here. They may be written until
-  /// the next upload.
+  /// The bytes, which the caller may write until the next upload. Waits until the device has copied all that was
+  /// uploaded from here.
   virtual void* data() = 0;
   /// Enqueues a copy of `bytes` bytes, from offset `first` on, into the device's memory; does not wait.
   virtual void upload(void* to, std::size_t first, std::size_t bytes) = 0;

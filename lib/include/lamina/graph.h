@@ -85,10 +85,10 @@ class LAMINA_API Graph {
   int find(std::string_view name) const;          ///< index of the node, or -1
 
   /// Makes nodes share a parameter: share("decoder.weight", "encoder.weight"). Both nodes read it, and their gradients
-  /// add up. It has the name of the earlier node; the other name is its alias. Running statistics of batch norms can be
-  /// shared, too: each node updates them, in order. Throws UsageError (unknown names, with near ones; a state that is
-  /// no statistic; a parameter with a state; two tensors of one node), ShapeError (different extents); the graph is
-  /// then unchanged.
+  /// add up. The parameter keeps its name in the earlier node; its other name is an alias. Running statistics of batch
+  /// norms can be shared, too: each node updates them, in order. Throws UsageError (unknown names, with near ones; a
+  /// state that is no statistic; a parameter with a state; two tensors of one node), ShapeError (different extents);
+  /// the graph is then unchanged.
   void share(std::string_view tensor, std::string_view with);
   /// Shares all parameters and statistics of two nodes, as in a module that is applied twice. Throws as above, and
   /// UsageError for nodes whose parameters differ in kind, or that have none.
@@ -96,7 +96,7 @@ class LAMINA_API Graph {
   /// Turns a parameter into state: no pass computes its gradient and no update changes it. It is like a buffer in
   /// PyTorch, or a parameter without requires_grad. Throws UsageError for an unknown name, with near ones.
   void fix(std::string_view parameter);
-  std::vector<Stored> parameters() const;  ///< in order of the nodes, without fixed ones
+  std::vector<Stored> parameters() const;  ///< in order of the nodes, without fixed parameters
   std::vector<Stored> states() const;      ///< in order of the nodes, then the fixed parameters
 
   Graph first(std::size_t count) const;  ///< a copy of its first `count` nodes

@@ -15,9 +15,9 @@
 namespace lamina {
 
 struct OnnxOptions {
-  /// The extent of the batch axis of every input that has one. 0: as in the file, and 1 if the file leaves it open. The
-  /// operators determine the batch axis. It is the first axis; in an LSTM's or GRU's input whose first axis is time, it
-  /// is the second.
+  /// The extent of the batch axis of every input that has a batch axis. 0: as in the file, and 1 if the file leaves it
+  /// open. The operators determine the batch axis: the first axis, or the second if an LSTM or a GRU reads the first as
+  /// time.
   int batch = 0;
   /// The batch axis of inputs, by name, where the operators determine another axis.
   std::map<std::string, int> batch_axes{};
@@ -33,7 +33,7 @@ struct OnnxOptions {
   /// with two readers).
   std::int64_t most_computed_numbers = std::int64_t{1} << 28;
   /// Also reads a BatchNormalization that always normalises by the batch, and a Dropout that always drops. Models that
-  /// were exported for training have such nodes. They become BatchNorm and Dropout, which do this in training only.
+  /// were exported for training have such nodes. They become BatchNorm and Dropout, which do neither in inference.
   bool training = false;
   /// Whether initializers are trained, by their names in the file or by the ends of names ("*.scale"). Other
   /// initializers follow docs/onnx.md.

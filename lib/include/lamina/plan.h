@@ -33,7 +33,7 @@ struct Options {
   std::shared_ptr<Tuner> tuner{};             ///< tuner of choices with `measure`: make_tuner() of lamina/tuning.h
   bool fuse = true;
   Keep keep = Keep::all;
-  bool keep_values = false;     ///< for tests: no packing and no aliasing, so that every value can be read afterwards
+  bool keep_values = false;     ///< whether every value can be read afterwards (no packing, no aliasing): for tests
   bool input_gradient = false;  ///< whether to compute the gradient of every input except labels and ids
   bool accumulate_parameters = false;  ///< whether backward adds to parameter gradients instead of overwriting them
   std::uint64_t seed = 0;              ///< seed of the numbers that the constructor draws
@@ -49,7 +49,7 @@ struct Options {
   double loss_scale = 0;
   TableUpdates table_updates = TableUpdates::dense;  ///< updates of the graph's embeddings; lazy excludes clip_norm
   /// In inference: a plan on the same backend whose parameters and state this plan uses, by name, in place of its own.
-  /// They live as long as either plan. After they change, call parameters_changed() of this plan, too.
+  /// Both live as long as either plan. After a change to them, call parameters_changed() of this plan, too.
   const Plan* share = nullptr;
 };
 
@@ -60,11 +60,11 @@ struct MemoryReport {
   std::size_t optimiser = 0;  ///< the state of Options::optimiser
   std::size_t inputs = 0;     ///< inputs, output, and their wanted gradients
   std::size_t arena = 0;      ///< one block for everything below, packed by lifetime
-  /// The blocks in the arena by kind, each counted once, and the largest workspace of a call. Their sum exceeds
-  /// `arena`.
+  /// The blocks in the arena by kind, each counted once, and the largest workspace of a call. Their sum may exceed
+  /// `arena`: blocks share memory.
   std::size_t values = 0, gradients = 0, saved = 0, scratch = 0, workspace = 0;
   std::size_t prepared = 0;
-  bool workspace_exact = true;  ///< false: an upper bound (a library without its device; measured picks)
+  bool workspace_exact = true;  ///< whether `workspace` is exact, or a bound (a library without device; measured picks)
   std::size_t total() const { return parameters + state + optimiser + inputs + arena + prepared; }
 };
 
@@ -85,9 +85,9 @@ struct LiveMemory {
 /// throws.
 LAMINA_API std::vector<LiveMemory> predict_live_memory(const Graph&, Backend&, const Options& = {});
 
-/// By node: whether the gradient of its value is wanted. There are two conditions. The node or a node before it has a
-/// parameter that is not fixed, or is an input whose gradient is requested; and the output depends on the value, not
-/// only through labels and ids. In inference no gradient is wanted.
+/// By node: whether the gradient of its value is wanted. In inference no gradient is wanted. There are two conditions:
+/// - the node or a node before it has a parameter that is not fixed, or is an input whose gradient is requested;
+/// - the output depends on the value, not only through labels and ids.
 LAMINA_API std::vector<bool> wanted_gradients(const Graph&, const Options& = {});
 
 /// A unit of work: the nodes that run as one, and what a plan requests from its backend.

@@ -26,7 +26,7 @@ struct Optimum {
 
 struct GlyphOptions {
   Shape image{1, 1, 28, 28};  ///< shape of an image: one channel, or three
-  int classes = 10;           ///< 2 to 10
+  int classes = 10;           ///< number of classes, 2 to 10
   /// false: digits. true: letters that are their own mirror images, for training with flips.
   bool symmetric = false;
   int shift = 1;               ///< most rows and columns that a glyph is shifted by, all shifts equally likely
@@ -105,7 +105,7 @@ class LAMINA_API Reviews {
 // ---- Text -----------------------------------------------------------------------------------------------------------
 
 struct MarkovOptions {
-  int characters = 8;            ///< 2 to 32: the first of " abcdefghijklmnopqrstuvwxyz.,;'-"
+  int characters = 8;            ///< number of characters, 2 to 32: the first of " abcdefghijklmnopqrstuvwxyz.,;'-"
   int order = 2;                 ///< characters that the next one depends on: 1 or more, characters^order <= 1024
   double contrast = 2;           ///< factor of z: how unequal the probabilities are
   std::uint64_t chain_seed = 1;  ///< seed of the probabilities, not of the text

@@ -67,7 +67,7 @@ struct TrainerOptions {
   /// share, batch_offset and sync_batch_norm_ranks.
   Options plan = Options();  // not {}: g++ 12 would warn falsely of its destructor
 
-  const Source* validation = nullptr;  ///< must outlive the trainer
+  const Source* validation = nullptr;  ///< validation data, or null; must outlive the trainer
   bool shuffle = true;                 ///< whether every epoch has a new order
   bool drop_last = false;  ///< whether to drop a last batch that is not full; else extra rows fill it and do not count
   int threads = 1;         ///< threads that prepare batches; with 0, train() prepares them itself

@@ -42,9 +42,11 @@ struct Raced {
 /// Times the candidates in turns (A B C, C B A, ...), so that a slow drift of the machine favours none. One round to
 /// warm up comes first. `time(i)` returns seconds, or nothing if the candidate cannot run: it then has no rounds.
 ///
-/// The first candidate stays, since it would be taken without a race. Any other leaves when it is clearly slower: if
-/// its warm-up took over 10 ms and over four times the shortest, or if, after at least three rounds, its whole interval
-/// is above twice the interval of the least median. After `fewest_samples` rounds the race ends if only one is left.
+/// The first candidate stays, since it would be taken without a race. Any other leaves when it is clearly slower:
+/// - its warm-up took over 10 ms and over four times the shortest warm-up; or
+/// - after at least three rounds, its whole interval is above twice the interval of the least median.
+///
+/// After `fewest_samples` rounds the race ends if only one candidate is left.
 LAMINA_API std::vector<Raced> race(std::size_t candidates,
                                    const std::function<std::optional<double>(std::size_t)>& time,
                                    const RaceRules& = {});
@@ -164,9 +166,9 @@ class LAMINA_API ChoiceCache {
     Algorithms algorithms;
   };
 
-  /// Reads the file. A missing file is an empty cache. So is a file in an earlier version of the format; the first
-  /// save() replaces it. Throws FileError, naming file and entry: unreadable, not a regular file, not JSON, not of
-  /// this format, of a later version of the format, a repeated key.
+  /// Reads the file. A missing file is an empty cache. A file in an earlier version of the format counts as missing;
+  /// the first save() replaces it. Throws FileError, naming file and entry: unreadable, not a regular file, not JSON,
+  /// not of this format, of a later version of the format, a repeated key.
   explicit ChoiceCache(std::filesystem::path file);
 
   std::optional<Algorithms> find(const ChoiceKey&) const;

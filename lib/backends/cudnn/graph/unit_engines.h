@@ -69,7 +69,7 @@ class UnitEngines {
   struct Known {
     PartRef graph;
     std::vector<std::pair<std::string, CudnnEngine>> engines{};  ///< proposals by name, in the library's order
-    std::map<std::string, PlanRef> built{};                      ///< by name of the engine
+    std::map<std::string, PlanRef> built{};                      ///< plans by name of the engine
   };
   const Target& target(Session&);
   std::vector<Alternative> of_one_graph(const Spec&, Pass, const Choice&, Session&, const MakeStep&);

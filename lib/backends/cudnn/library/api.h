@@ -18,7 +18,7 @@ struct Api {
   LAMINA_CUDNN_ENTRY_POINTS(LAMINA_CUDNN_MEMBER)
 #undef LAMINA_CUDNN_MEMBER
 
-  std::size_t version = 0;  ///< as reported by the library: 91900 for 9.19.0, 8907 for 8.9.7
+  std::size_t version = 0;  ///< version, as the library reports it: 91900 for 9.19.0, 8907 for 8.9.7
   std::string directory;    ///< the folder of its file; empty for a table that came from no file
   std::string unopened;     ///< parts of the directory that did not open, and why; some parts of 9 need a driver
 

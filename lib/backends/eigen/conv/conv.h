@@ -28,7 +28,7 @@ constexpr const char* depthwise_name = "depthwise";
 constexpr const char* winograd_name(int tile) { return tile == 2 ? "winograd_2x2" : "winograd_4x4"; }
 
 /// The step of a pass by one algorithm. Winograd has tiles of 2x2 or 4x4: `tile` is 2 or 4. In inference, its forward
-/// pass over few tiles reads filters that winograd_prepare() has transformed. Its values may be in bf16.
+/// pass over few tiles reads filters that winograd_prepare() has transformed. Winograd's values may be in bf16.
 Lowered::Step direct_step(const ConvUnit&, Pass, const Choice&, const Context&);
 Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, const Choice&, const Context&);
 Lowered::Step im2col_eigen_step(const ConvUnit&, Pass, const Choice&, const Context&);
@@ -53,7 +53,7 @@ ConvUnit as_1x1(ConvUnit);
 std::string bf16_gemm_refusal(const ConvUnit&, Pass, const Context&);
 std::string depthwise_refusal(const ConvUnit&, Pass, const Context&);
 
-/// Whether the rule prefers products of pairs to products of f32. It does not where there is nothing to pair.
+/// Whether the rule prefers products of pairs to products of f32: false where there is nothing to pair.
 bool bf16_gemm_pays(const ConvUnit&, Pass, const Context&);
 /// Whether `depthwise` is faster than im2col_gemm, as measured on layers of ResNeXt-50 and RegNetX-400MF, with AVX-512
 /// for FilterSums and with AVX2 for PlaneSums.

@@ -147,7 +147,7 @@ class FewChannelsData {
   const MicroKernels<T>* kernels_;
   int image_parts_, channel_parts_;
   int block_rows_;
-  std::vector<ColumnProduct<T>> products_;  // by channels - 1; then the same for the last, smaller block
+  std::vector<ColumnProduct<T>> products_;  // products by channels - 1; then those for the last, smaller block
   std::size_t product_bytes_ = 0;
 };
 

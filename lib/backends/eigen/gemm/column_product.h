@@ -153,10 +153,12 @@ class ColumnProduct {
     return columns >= 16 * line ? line : lanes;
   }
 
-  /// Number of columns of an image that are read in place, in whole vectors. It is 0 in five cases: columns are not the
-  /// image; the first factor has so many rows that packed panels, whose rows lie side by side, are faster; rows are
-  /// whole pages apart and would share few sets of a cache; a panel would have one vector, which is slow; vectors are
-  /// short, so that rows end within cache lines, which the next panel reads again.
+  /// Number of columns of an image that are read in place, in whole vectors. It is 0 in five cases:
+  /// - columns are not the image;
+  /// - the first factor has many rows: packed panels, whose rows lie side by side, are then faster;
+  /// - rows are whole pages apart and would share few sets of a cache;
+  /// - a panel would have one vector, which is slow;
+  /// - vectors are short: rows would end within cache lines, which the next panel reads again.
   static std::int64_t columns_in_place(const Columns& columns, std::int64_t rows, const MicroKernels<T>& kernels) {
     constexpr auto size = static_cast<std::int64_t>(sizeof(T));
     const std::int64_t lanes = kernels.lanes, body = columns.grid() / lanes * lanes;

@@ -56,9 +56,9 @@ void put_numbers(const Tensor& to, std::int64_t at, const T* from, std::int64_t 
 template <class T>
 class Output {
  public:
-  /// Stores are non-temporal if the tensor is large and its lines need not be in cache: it shares no memory with a
-  /// tensor in `reads`, and `reads_itself` is false (its old numbers are not needed). `run`: number of elements that
-  /// are written one after another; stores of short runs are normal.
+  /// Stores are non-temporal if the tensor is large, shares no memory with a tensor in `reads`, and its old numbers are
+  /// not needed (`reads_itself` is false). `run`: number of elements that are written one after another; stores of
+  /// short runs are normal.
   Output(const Tensor& tensor, bool reads_itself, std::initializer_list<const Tensor*> reads,
          std::int64_t run = elements_of_room)
       : tensor_(tensor),

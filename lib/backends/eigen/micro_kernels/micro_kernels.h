@@ -43,7 +43,7 @@ struct Tile {
   std::int64_t depth;  ///< extent of k
   const T* a;          ///< row-major, in place
   std::int64_t lda;
-  int rows = 0;          ///< 1 to MicroKernels::rows
+  int rows = 0;          ///< number of rows, 1 to MicroKernels::rows
   const T* b = nullptr;  ///< one panel: a row of consecutive elements for each k, rows `ldb` apart
   std::int64_t ldb;
   T* c = nullptr;

@@ -31,7 +31,7 @@ struct PairKernels {
   int rows, vectors;  ///< as in MicroKernels
   /// Like the kernels of MicroKernels. Sums are of f32, rounded to nearest, ties to even. Denormal numbers count as 0,
   /// and denormal results become 0. vdpbf16ps adds a pair by two multiply-adds, the upper one first. AMX takes up to 16
-  /// pairs of a run at a time. It sums lower and upper products apart, from 0 on, and adds the sum of both.
+  /// pairs of a run at a time. It sums lower and upper products separately, from 0 on, and adds the sum of both.
   void (*tile[2][MicroKernels<float>::max_vectors])(const Tile<float>&);
   void (*non_temporal_tile[2][MicroKernels<float>::max_vectors])(const Tile<float>&);
   void (*enter)() = nullptr;  ///< as in MicroKernels

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t grain = 4096;  // elements; less is not worth waking a thread
 
-/// to = from, or to += from, of elements that are `to_step` and `from_step` apart.
+/// to = from, or to += from, for elements that are `to_step` and `from_step` apart.
 template <class T>
 void put_apart(T* to, std::int64_t to_step, const T* from, std::int64_t from_step, std::int64_t count, bool adds) {
   if (to_step == 1 && from_step == 1) return put(to, from, count, adds);

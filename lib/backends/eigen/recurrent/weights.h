@@ -86,7 +86,7 @@ template <class T>
 struct RecurrentForwardWeights {
   RightSide<T> input;  ///< channels deep; with ids row-major, one row per id
   RightSide<T> recurrent;
-  T* bias;  ///< one row
+  T* bias;  ///< bias of the gates, one row
 
   static RecurrentForwardWeights allocate(const RecurrentRows<T>& rows, ScratchAllocator& scratch) {
     const std::int64_t ids = std::int64_t{rows.op.vocabulary} * rows.gates();

@@ -106,7 +106,7 @@ class ChannelPanels {
 
 /// c = a * panels (+ c), in whole vectors. `tile` has the fields that all register tiles share. b and c begin
 /// `b_offset` and `c_offset` behind those of a panel. If a is not given as columns, its rows are prefetched: they come
-/// from the L3 cache, and this loop reads them first. It does less per tile than multiply(), for many shallow tiles.
+/// from the L3 cache, and this loop reads them first. For many shallow tiles: less work per tile than in multiply().
 template <class T>
 void multiply_panels(const MicroKernels<T>& kernels, Tile<T> tile, std::int64_t rows, std::span<const Panel<T>> panels,
                      std::int64_t b_offset, std::int64_t c_offset, bool a_is_columns) {

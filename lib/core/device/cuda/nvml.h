@@ -38,7 +38,7 @@ class Nvml {
 
   Table table_;
   void* device_ = nullptr;
-  std::string failure_;  ///< why readings fail, or empty
+  std::string failure_;  ///< reason why readings fail, or empty
 };
 
 /// "power cap, thermal slowdown" for the bits that say why a clock is lower than it could be. An idle GPU gives no

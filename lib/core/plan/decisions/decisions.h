@@ -30,7 +30,7 @@ void set_views(Units&, const Nodes&, const Backend&, const Options&);
 void set_pitches(Units&, const Nodes&, const Options&);
 
 /// choices: the algorithms that each unit is asked for. Throws UsageError for an algorithm in Options::choice that no
-/// unit knows; the message lists the known ones.
+/// unit knows; the message lists the known algorithms.
 void set_choices(Units&, const Nodes&, const Backend&, const Options&);
 
 /// Makes all of these decisions. The result is the units as the backend will lower them.

@@ -62,8 +62,8 @@ EachNode<bool> in_views(const Units& units) {
   return in_view;
 }
 
-/// Keep::cheap: drops a value after its last forward reader and recomputes it for its first backward reader. Its unit
-/// must be able to do so, and the inputs of the computation must exist then anyway.
+/// Keep::cheap: drops a value after its last forward reader and recomputes it for its first backward reader. The unit
+/// must be able to recompute, and its inputs must exist at that step anyway.
 void drop_cheap_values(Lifetimes& lives, const Units& units, NodeId output) {
   const EachNode<bool> in_view = in_views(units);
   const auto is_backward = [&](Step step) { return units.is_backward(step); };

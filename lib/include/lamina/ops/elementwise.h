@@ -87,8 +87,8 @@ enum class BinaryFunction : std::uint8_t {
 };
 
 /// y = function(x[0], x[1]), element by element. The inputs have equal n. Their c, h and w are equal, or 1 in an input
-/// that then repeats: for instance a gate N x C x 1 x 1 (squeeze-and-excitation) or N x 1 x H x W. Its gradient is a
-/// sum over the repetitions, in a fixed order. ShapeError: other shapes.
+/// that then repeats: for instance a gate N x C x 1 x 1 (squeeze-and-excitation) or N x 1 x H x W. The gradient of such
+/// an input is a sum over the repetitions, in a fixed order. ShapeError: other shapes.
 struct Binary {
   BinaryFunction function;
   bool operator==(const Binary&) const = default;
