@@ -37,7 +37,7 @@ struct Algorithm {
   /// Whether the algorithm's kernels read and write the unit's values directly in this pass. If not, they run on
   /// copies, chunk by chunk, and the functions below get the unit of one chunk.
   bool (*takes)(const Spec&, Pass) = takes_plain;
-  /// Why the algorithm cannot run the pass: a sentence that begins with the algorithm's name. Empty: it can.
+  /// Reason why the algorithm cannot run the pass: a sentence that begins with the algorithm's name. Empty: it can.
   std::string (*refusal)(const ConvUnit&, Pass, On&) = [](const ConvUnit&, Pass, On&) { return std::string(); };
   /// Place in the rule: the lowest number comes first, by_name_only last. Rows with equal numbers keep their order.
   int (*place)(const ConvUnit&, Pass, On&);

@@ -33,8 +33,8 @@ namespace {
 
 std::size_t copy_bytes(const Shape& shape, DType dtype) { return aligned(dense_bytes(shape, dtype)); }
 
-/// Whether backward computes y again in f32: it compares y with bounds, and a rounded y may lie on the other side. A
-/// clip of a half with bounds that are halves gives a half, so its y is not rounded. A clip of a sum is rounded.
+/// Whether backward computes y again in f32, because it compares y with bounds: a rounded y may lie on the other side.
+/// A clip of a half with bounds that are halves gives a half, so its y is not rounded. A clip of a sum is rounded.
 bool makes_y_again(const Spec& spec) {
   if (spec.mode == Mode::inference) return false;
   const bool sum = std::holds_alternative<Add>(spec.op) && !spec.tail.empty();

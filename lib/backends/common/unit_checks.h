@@ -9,9 +9,9 @@
 
 namespace lamina {
 
-/// Throws Unsupported unless all tensors of the unit are f32, or all are f64, or all are f32 except for values of one
-/// half type: see parameter_dtype(). Also throws for an input whose type does not hold all its labels or ids exactly,
-/// and UsageError for the op Input, which computes nothing. `backend` starts the messages.
+/// Throws Unsupported unless the unit's tensors are all f64, all f32, or values of one half type and other tensors of
+/// f32: see parameter_dtype(). Also throws for an input whose type does not hold all its labels or ids exactly, and
+/// UsageError for the op Input, which computes nothing. `backend` starts the messages.
 void check_types(const std::string& backend, const Spec&);
 
 /// Throw Unsupported if the unit is one rank's part of a batch. For backends that compute on whole batches only.

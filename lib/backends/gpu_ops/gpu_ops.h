@@ -56,7 +56,7 @@ auto launching(const Launcher& on, Function function) {
   return [&on, function = std::move(function)](const auto&... args) { on.launch(function, args...); };
 }
 
-/// Backward of an op with one gradient: calls function(stream, args, dx, adds) if dx is wanted. `adds`: beta is 1.
+/// Backward of an op with one gradient: calls function(stream, args, dx, adds) if dx is wanted. With `adds`, dx +=.
 template <class Function>
 auto to_dx(const Spec& spec, Function function) {
   return [function = std::move(function), adds = adds_dx(spec, 0)](Stream stream, const Args& args) {

@@ -140,8 +140,8 @@ struct Slots {
     return node.name + "." + std::string((are_parameters ? parameter_names : state_names)(node.op)[slot.index]);
   }
 
-  /// Whether the parameters (or states) of a node can be shared. Of all states, only running statistics of batch norms
-  /// can. A dropout counts its own steps, and other states are constants.
+  /// Whether the parameters (or states) of a node can be shared. The only states that can be shared are running
+  /// statistics of batch norms. A dropout counts its own steps, and other states are constants.
   bool sharable(const Node& node) const { return are_parameters || std::holds_alternative<BatchNorm>(node.op); }
 
   std::vector<Slot> all() const {

@@ -66,13 +66,13 @@ inline constexpr std::array algorithm_passes = {Pass::forward, Pass::backward_pa
 /// Which algorithm to run, per pass. For an empty name, the backend picks an algorithm that respects every other field.
 /// The choice cache and the rows of the benchmark record the algorithms that were picked.
 struct Choice {
-  std::array<std::string, 3> algorithm{};  ///< forward, backward_params, backward_data
+  std::array<std::string, 3> algorithm{};  ///< names for forward, backward_params, backward_data
   bool measure = false;                    ///< whether to pick by timing, with Options::tuner, and not by rule
   bool deterministic = false;              ///< whether to run only algorithms with the same bits on every run
   Math math = Math::strict;
   bool joins_gradients = true;  ///< whether one call may compute both dx and dw, if their algorithm can
   double max_error = no_bound;  ///< largest allowed relative error, as StepProperties defines it
-  std::size_t workspace_limit = std::size_t{1} << 30;  ///< bytes, per call
+  std::size_t workspace_limit = std::size_t{1} << 30;  ///< most bytes of workspace of a call
   bool operator==(const Choice&) const = default;
 };
 

@@ -64,9 +64,9 @@ class LAMINA_API Communicator {
   virtual void abort(int status = 1) = 0;
 };
 
-/// "self": one rank, alone. "mpi": the processes that mpirun started, or one process without mpirun. A process has one
-/// "mpi" at a time, and MPI allows no second one after it. "nccl": the same processes, each with one Device on a GPU of
-/// its own. NCCL sums the memory of the GPUs; everything else goes over MPI. Throws UsageError for an unknown name, a
+/// "self": one rank, alone. "mpi": the processes that mpirun started, or one process without mpirun. A process can make
+/// one "mpi" only, because MPI cannot be opened again. "nccl": the same processes, each with one Device on a separate
+/// GPU. NCCL sums the memory of the GPUs; everything else goes over MPI. Throws UsageError for an unknown name, a
 /// second "mpi", a limit that is not above 0, or ranks of a launcher other than MPI's; Unsupported for "mpi" in a build
 /// without it (the message says how to get it); LoadError without a usable NCCL.
 LAMINA_API std::unique_ptr<Communicator> make_communicator(const std::string& name, const CommunicatorOptions& = {});

@@ -57,9 +57,9 @@ LAMINA_API std::vector<PlannedUnit> cudnn_graph_units(const Graph&, const Option
 LAMINA_API std::vector<std::pair<Spec, Pass>> cudnn_graphs(const Spec&);
 
 /// The graph of a unit's pass in one line, with cuDNN's numbers. Equal graphs have equal lines, and different graphs
-/// have different lines. Tensors are dense and aligned to 16 bytes. The mask of a ReLU after a product or a batch norm
-/// is applied before the gradients: their graphs read the masked dy. Needs no library. Throws UsageError for another
-/// pass, Unsupported for a unit without a graph.
+/// have different lines. Tensors are dense and aligned to 16 bytes. The mask of the unit's ReLU is applied before the
+/// gradients, whose graphs read the masked dy; in nhwc the gradients of a batch norm apply it themselves. Needs no
+/// library. Throws UsageError for another pass, Unsupported for a unit without a graph.
 LAMINA_API std::string cudnn_graph(const Spec&, Pass);
 
 /// An opened cuDNN, and the device that the queries are about.

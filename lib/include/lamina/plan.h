@@ -49,7 +49,7 @@ struct Options {
   double loss_scale = 0;
   TableUpdates table_updates = TableUpdates::dense;  ///< updates of the graph's embeddings; lazy excludes clip_norm
   /// In inference: a plan on the same backend whose parameters and state this plan uses, by name, in place of its own.
-  /// Both live as long as either plan. After a change to them, call parameters_changed() of this plan, too.
+  /// They live until both plans are destroyed. After they change, call parameters_changed() of this plan, too.
   const Plan* share = nullptr;
 };
 
@@ -183,7 +183,7 @@ class LAMINA_API Plan {
   const std::vector<Call>& calls() const;  ///< forward's, then backward's, in running order
   std::size_t forward_calls() const;       ///< number of calls that belong to forward
   /// The tensors that a call of calls() is bound to, as its kernel gets them. Lives as long as the plan. Throws
-  /// UsageError beyond the last.
+  /// UsageError for a number beyond the last call.
   const Args& args(std::size_t call) const;
   /// The nodes that run as one unit with `node`, in order; a value inside a unit does not exist.
   std::vector<std::string> unit_of(std::string_view node) const;

@@ -132,8 +132,8 @@ class LAMINA_API Trainer {
   /// The score without dropout, with the present parameters.
   Score evaluate(const Source&);
 
-  /// The scores of the epoch that began last, batch by batch. Empty until a batch is done, if the run began or
-  /// resumed at the start of an epoch. Waits for the device.
+  /// The scores of the epoch that began last, batch by batch. Empty in a new run, and after a resume at the start of an
+  /// epoch, until a batch is done. Waits for the device.
   std::vector<Score> batch_scores() const;
 
   Plan& plan();  ///< the training plan; its parameters are the present ones

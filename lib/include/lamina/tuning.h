@@ -105,7 +105,7 @@ LAMINA_API LayerTuning::Picked pick(const std::vector<LayerTuning::Candidate>&,
 
 struct TuningRules {
   RaceRules race{};
-  double longest_seconds = 1;          ///< limit on a run of an algorithm ten times as slow on one image as the fastest
+  double longest_seconds = 1;          ///< limit on a run on the batch, for an algorithm that is slow on one image
   std::string rule{};                  ///< algorithm that counts as the rule's pick; empty: the backend's
   std::vector<std::string> further{};  ///< algorithms to try besides those that the backend lists
   bool even_alone = false;             ///< whether to measure a candidate that is the only one
@@ -118,9 +118,10 @@ struct TuningRules {
 /// Times the algorithms for this pass of the unit, except those that the backend refuses under the choice's limits. All
 /// run in one buffer, on the same numbers, with the betas of the unit, between two marks of the device's timer. The
 /// other passes run as the choice says: by rule, or by name. An algorithm that does not fit into the memory takes no
-/// part. An algorithm that throws Unsupported, UsageError or OutOfMemory while it runs is out, and also one that throws
-/// DeviceError if the device still works. For a batch, each algorithm runs on one image first. An algorithm that is ten
-/// times as slow there, and would take longer than the rules allow, does not run on the batch.
+/// part. Nor does an algorithm that throws Unsupported, UsageError or OutOfMemory while it runs, or DeviceError if the
+/// device still works. For a batch, each algorithm runs on one image first. An algorithm that is ten times as slow
+/// there as the fastest, and would take longer than the rules allow, does not run on the batch, unless the rule picks
+/// it.
 LAMINA_API LayerTuning tune(Backend&, const Spec&, Pass, const Choice&, void* buffer, std::size_t buffer_bytes,
                             const TuningRules& = {});
 

@@ -25,7 +25,7 @@ inline ConvGeometry geometry_of(const Conv& op) {
 /// The filter that a forward pass reads, and its epilogue.
 template <class T>
 struct ForwardInputs {
-  const T* w;  ///< the filter or, if prepare transforms filters, the transformed one
+  const T* w;  ///< the filter or, if prepare transforms filters, the transformed filter
   ConvEnd<T> end;
 };
 

@@ -27,7 +27,7 @@ struct Layer {
   int channels;    ///< channels of x; for ids the vocabulary's size, as if one-hot
   int vocabulary;  ///< size of the vocabulary; 0: x is not ids
   bool training, persistent, wants_dx, add_dx, add_dw;
-  Machine* blas;  ///< null: products are our own
+  Machine* blas;  ///< machine whose blas() makes the products; null: our own kernels do
 
   int gates() const { return 4 * extent.hidden; }
   int products() const { return extent.matrices() * extent.hidden; }  ///< rows of weights

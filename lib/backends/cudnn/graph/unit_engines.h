@@ -79,7 +79,7 @@ class UnitEngines {
   std::string json_;
   KeptPlans kept_;
   std::optional<Target> target_;
-  std::map<std::string, Known> known_;    ///< by graph
+  std::map<std::string, Known> known_;    ///< graphs by their lines
   std::optional<std::string> complaint_;  ///< first complaint about the folder; empty once it was reported
 };
 

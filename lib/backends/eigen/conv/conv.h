@@ -39,8 +39,8 @@ Prepared winograd_prepare(const ConvUnit&, int tile, const Context&);
 Lowered::Step im2col_gemm_on_pairs_step(const ConvUnit&, Pass, const Context&);
 
 /// The step of a pass by bf16_gemm: a product of pairs of bf16. `product` makes the step of an f32 unit with the
-/// kernels InstructionSet::f32_pairs; below, `product_error` gives the bound of that step. A fully connected op is
-/// given in the form as_1x1(): a 1x1 convolution of images of one pixel.
+/// kernels InstructionSet::f32_pairs. In bf16_gemm_error(), `product_error` gives the bound of that step. A fully
+/// connected op is given in the form as_1x1(): a 1x1 convolution of images of one pixel.
 Lowered::Step bf16_gemm_step(const ConvUnit&, Pass, const Context&,
                              Lowered::Step (*product)(const ConvUnit&, Pass, const Context&));
 /// Prepares scale and bias of a folded batch norm, then the weights in pairs, for forward passes in inference.

@@ -52,8 +52,8 @@ struct PositionBlocks {
 };
 
 /// The bytes of a row of a block, and the most channels of its transposed side. The transposed channels of a block fill
-/// half a second-level cache. Rows that must be copied are copied again for each block of channels, so such blocks have
-/// more channels.
+/// half a second-level cache. Blocks whose rows must be copied have more channels, because the rows are copied again
+/// for each block of channels.
 struct BlockExtents {
   std::int64_t row_bytes, channels;
 };

@@ -146,8 +146,8 @@ class ColumnProduct {
     return {in_block * unit, divide_up(units, in_block)};
   }
 
-  /// Two threads that write to one cache line wait for each other. So many columns are divided into parts of whole
-  /// lines; few columns into parts of vectors, which divide more evenly.
+  /// Many columns are divided into parts of whole cache lines: two threads that write to one line wait for each other.
+  /// Few columns are divided into parts of vectors, which divide more evenly.
   static std::int64_t grain_of(std::int64_t columns, std::int64_t lanes) {
     const std::int64_t line = std::max(lanes, line_bytes / static_cast<std::int64_t>(sizeof(T)));
     return columns >= 16 * line ? line : lanes;

@@ -73,7 +73,7 @@ class Output {
 
   bool in_place() const { return !non_temporal_ && !is_half(tensor_.dtype); }
 
-  /// The address to write elements to, from `at` on. At most elements_of_room; there may be more if the tensor's type
+  /// The address to write elements to, from `at` on. `count` is at most elements_of_room, or more if the tensor's type
   /// is T and finish() gets the address of another room. With `adds` the address holds the present numbers.
   T* begin(std::int64_t at, std::int64_t count, bool adds) {
     at_ = at;

@@ -24,7 +24,7 @@ template <class T>
 struct CellStepGradient {
   std::int64_t rows, width;
   const T* gates;        ///< activated gates of forward
-  const T* cell_before;  ///< or null: zeros
+  const T* cell_before;  ///< rows x width, or null: zeros
   const T* cell;
   const T* dh;  ///< rows x width
   T* dcell;     ///< rows x width; on entry gradient of cell from the next step, on exit of cell_before

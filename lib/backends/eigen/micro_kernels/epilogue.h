@@ -31,8 +31,8 @@ struct Epilogue {
   const T* scale = nullptr;                   ///< factor of each row of c, or null
   const T* bias = nullptr;                    ///< bias of each row of c, or null
   bool add = false;                           ///< whether c is read and added to; otherwise it is only written
-  const Bounds<T>* bounds = nullptr;          ///< null: none
-  const Activation<T>* activation = nullptr;  ///< null: none. The caller of a kernel applies it, not the kernel
+  const Bounds<T>* bounds = nullptr;          ///< limits of the results; null: none
+  const Activation<T>* activation = nullptr;  ///< function of the results, applied by the kernel's caller; null: none
 
   /// A result within the bounds, if there are any.
   T bounded(T y) const { return bounds == nullptr ? y : (*bounds)(y); }

@@ -36,8 +36,8 @@ struct PairKernels {
   void (*non_temporal_tile[2][MicroKernels<float>::max_vectors])(const Tile<float>&);
   void (*enter)() = nullptr;  ///< as in MicroKernels
   void (*leave)() = nullptr;
-  /// Rounds a and b to bf16. In a step each sum grows by the products of one or more pairs (a, a) and (b, b): `count`
-  /// counts the multiply-adds of a step.
+  /// Sums of products of bf16, to which a and b are rounded. In a step each sum grows by the products of one or more
+  /// pairs (a, a) and (b, b): `count` counts the multiply-adds of a step.
   RegisterSums<float> sums;
   /// Makes `count` pairs of each row.
   void (*pair)(float* to, const PairSource<std::uint16_t>&, std::int64_t count);

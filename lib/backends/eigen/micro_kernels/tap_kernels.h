@@ -88,7 +88,7 @@ struct TapKernels {
   void (*sums[4])(const TapSums<T>&);
   void (*products)(const TapProducts<T>&);
   void (*filters)(const FilterTaps<T>&);
-  void (*half_filters)(const FilterTaps<T>&);  ///< for half a vector; for a whole vector if that has under eight lanes
+  void (*half_filters)(const FilterTaps<T>&);  ///< sums for half a vector, or for a whole vector of under eight lanes
 
   /// The index in `sums` for squares of this many taps; 0 if they have no function of their own.
   static constexpr int square(int extent) { return extent == 3 || extent == 5 || extent == 7 ? extent / 2 : 0; }

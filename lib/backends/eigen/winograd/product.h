@@ -90,7 +90,7 @@ class WinogradProduct {
 
   struct Operands {
     const T* w;         ///< filters of all groups, if `prepared` is null
-    const T* prepared;  ///< or: filters made by prepare() with the epilogue's scale
+    const T* prepared;  ///< filters made by prepare() with the epilogue's scale, or null
     Planes source, to;
     Epilogue<T> epilogue;  ///< its scale multiplies the filters
   };

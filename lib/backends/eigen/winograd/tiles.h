@@ -20,7 +20,7 @@ struct WinogradExtents {
   int images, groups;
   int inputs, outputs;  ///< channels of a group
   int in_h, in_w, out_h, out_w;
-  int pad_h, pad_w;  ///< may be negative: rows and columns are left out
+  int pad_h, pad_w;  ///< padding; negative: rows and columns are left out
   int taps;          ///< extent of a filter: 3 or 5
   std::int64_t in_plane() const { return std::int64_t{in_h} * in_w; }
   std::int64_t out_plane() const { return std::int64_t{out_h} * out_w; }

@@ -22,8 +22,8 @@ void set_betas(Units&, const Nodes&);
 /// may then read the gradient of the ReLU's value, which must not be masked.
 void set_masks(Units&, const Backend&, const Options&);
 
-/// views: which values and gradients are parts of others (Concat, Slice). A value is a part of at most one other. Every
-/// unit that touches a view must take a pitch.
+/// views: which values and gradients are parts of others (Concat, Slice). A value is a part of at most one other value.
+/// Every unit that touches a view must take a pitch.
 void set_views(Units&, const Nodes&, const Backend&, const Options&);
 
 /// pitches: a view has the pitch of the tensor that it is a part of.

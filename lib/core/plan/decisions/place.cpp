@@ -83,8 +83,7 @@ void place_parameters(PlanLayout& layout, const Nodes& nodes, const Options& opt
     for (std::size_t k = 0; k < n.state.size(); ++k)
       add(layout.state, n.state_of[k], state, n.state[k], state_dtype(n.op, options.dtype));
   }
-  // Behind the row of an update come the gradients of fixed parameters that kernels compute together with other
-  // gradients.
+  // Kernels also compute some gradients of fixed parameters. These gradients follow the row of an update.
   for (const NodeId node : nodes.ids())
     for (std::size_t k = 0; k < layout.parameter_gradient[node].size(); ++k)
       if (nodes[node].fixed[k] && computes_gradients(nodes[node]))

@@ -1,5 +1,5 @@
 #pragma once
-// Batch and group normalisation: one channel, or the group of an image, which both passes process chunk by chunk.
+// Batch and group normalisation: one channel, or one group of an image, which both passes process chunk by chunk.
 
 #include <algorithm>
 #include <cstdint>
@@ -65,7 +65,7 @@ using Pair = std::pair<double, double>;
 
 inline Pair& joint_pair(void* block, std::int64_t c) { return static_cast<Pair*>(block)[c]; }
 
-/// Sets or adds to the gradients of the scale and the shift of a channel.
+/// Sets the gradients of the scale and the shift of a channel or, with `adds`, adds to them.
 template <class T>
 void put_parameter_gradients(const Args& args, std::int64_t c, const Pair& gradients, bool adds) {
   const auto place = [&](std::size_t i, double value) {
