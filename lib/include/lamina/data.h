@@ -97,7 +97,7 @@ LAMINA_API ImageSet read_cifar10(std::span<const std::filesystem::path> files);
 /// name may end in .gz.
 LAMINA_API ImageSet read_cifar10(const std::filesystem::path& folder, Part);
 
-/// Writes one file of records. The set must have images of 3 x 32 x 32 and 10 classes.
+/// Writes one file of records. The set must have images of 3 x 32 x 32 and at most 10 classes.
 LAMINA_API void write_cifar10(const std::filesystem::path&, const ImageSet&);
 
 /// Lists of ids in this library's file format. All numbers are little-endian:
@@ -128,7 +128,7 @@ LAMINA_API Text make_text(std::string_view utf8);
 struct Batch {
   std::int64_t number = 0;    ///< number of the batch in its epoch, from 0
   Shape shape;                ///< shape of x; n is the number of samples in this batch
-  std::vector<float> x;       ///< ids are stored as exact whole numbers: they are below 2^24
+  std::vector<float> x;       ///< elements of the samples; ids are exact, because they are below 2^24
   std::vector<float> labels;  ///< the class of each sample, a whole number
 };
 
@@ -179,7 +179,7 @@ struct TextOptions {
 LAMINA_API std::unique_ptr<Source> text_source(Text, TextOptions = {});
 
 /// The numbers 0 to count - 1 in an order that depends on seed and epoch alone: the Fisher-Yates shuffle with words of
-/// Philox. `count` is below 2^32; throws UsageError.
+/// Philox. Throws UsageError unless `count` is from 0 to 2^32 - 1.
 LAMINA_API std::vector<std::uint32_t> shuffled(std::int64_t count, std::uint64_t seed, std::uint64_t epoch);
 
 struct LoaderOptions {
@@ -195,7 +195,7 @@ struct LoaderOptions {
 };
 
 /// Gives the batches of an epoch in order, and prepares the next batches meanwhile. For one calling thread.
-/// Memory: ahead + 1 batches, reused.
+/// Memory: ahead + 1 batches, reused; without threads one batch.
 class LAMINA_API Loader {
  public:
   /// The source must outlive the loader. Throws UsageError for options out of range, a source without samples, an epoch

@@ -58,7 +58,7 @@ struct TrainerOptions {
   Optimiser optimiser = Adam{};  ///< named_optimiser() has the usual learning rate of each
   Schedule learning_rate = constant_rate(1e-3);
   double clip_norm = 0;    ///< largest norm, as Options::clip_norm
-  int accumulate = 1;      ///< batches whose gradients are added up for an update; the last of an epoch may have fewer
+  int accumulate = 1;      ///< batches whose gradients make an update; the last update of an epoch may have fewer
   std::uint64_t seed = 0;  ///< seed of initial parameters, order, augmentation and dropout
   /// The first scale of the loss in f16, where small gradients would become 0. It adapts (LossScale). Other types have
   /// no scale.
