@@ -58,7 +58,7 @@ struct KinkCollector {
   void winner_of(const Each& each) {
     double first = -std::numeric_limits<double>::infinity();
     each([&](std::int64_t, double value) { first = std::max(first, value); });
-    // Values that are equal by construction (a constant background) may differ by rounding. That is no kink.
+    // Values that are equal by construction (a constant background) may differ by rounding, which is no kink.
     const double tie = kinks.tie * std::max(1.0, std::abs(first));
     std::int64_t winner = -1;
     each([&](std::int64_t place, double value) {

@@ -37,7 +37,7 @@ struct AllReduceTimes {
 class LAMINA_API Communicator {
  public:
   /// Waits for the other ranks. After an exception or a failed wait, it ends all ranks instead, as abort(1) does,
-  /// because they would wait for this one.
+  /// because they would wait for this rank.
   virtual ~Communicator() = default;
   virtual std::string_view name() const = 0;
   virtual int rank() const = 0;     ///< number of this rank, counted from 0

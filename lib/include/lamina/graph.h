@@ -86,15 +86,15 @@ class LAMINA_API Graph {
 
   /// Makes nodes share a parameter: share("decoder.weight", "encoder.weight"). Both nodes read it, and their gradients
   /// add up. The parameter keeps its name in the earlier node; its other name is an alias. Running statistics of batch
-  /// norms can be shared, too: each node updates them, in order. Throws UsageError (unknown names, with near ones; a
+  /// norms can be shared, too: each node updates them, in order. Throws UsageError (unknown names, with near names; a
   /// state that is no statistic; a parameter with a state; two tensors of one node), ShapeError (different extents);
   /// the graph is then unchanged.
   void share(std::string_view tensor, std::string_view with);
   /// Shares all parameters and statistics of two nodes, as in a module that is applied twice. Throws as above, and
   /// UsageError for nodes whose parameters differ in kind, or that have none.
   void share_all(std::string_view node, std::string_view with);
-  /// Turns a parameter into state: no pass computes its gradient and no update changes it. It is like a buffer in
-  /// PyTorch, or a parameter without requires_grad. Throws UsageError for an unknown name, with near ones.
+  /// Turns a parameter into state: plans have no gradient of it, and no update changes it. It is like a buffer in
+  /// PyTorch, or a parameter without requires_grad. Throws UsageError for an unknown name, with near names.
   void fix(std::string_view parameter);
   std::vector<Stored> parameters() const;  ///< in order of the nodes, without fixed parameters
   std::vector<Stored> states() const;      ///< in order of the nodes, then the fixed parameters
@@ -132,7 +132,7 @@ inline Value relu(Value x, std::string name = {}) { return apply(Relu{}, {x}, st
 inline Value fully_connected(Value x, std::string name, FullyConnected op) { return apply(op, {x}, std::move(name)); }
 inline Value dropout(Value x, std::string name, Dropout op = {}) { return apply(op, {x}, std::move(name)); }
 inline Value softmax(Value x, std::string name = {}, Softmax op = {}) { return apply(op, {x}, std::move(name)); }
-/// Any Function. Some functions also have helpers of their own, below.
+/// Any Function. Some functions also have separate helpers, below.
 inline Value pointwise(Value x, std::string name, Pointwise op) { return apply(op, {x}, std::move(name)); }
 inline Value sigmoid(Value x, std::string name = {}) { return pointwise(x, std::move(name), {Function::sigmoid}); }
 inline Value tanh(Value x, std::string name = {}) { return pointwise(x, std::move(name), {Function::tanh}); }

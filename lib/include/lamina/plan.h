@@ -127,10 +127,11 @@ struct Call : StepProperties {
 /// run at the same time either: a caller with several threads makes a backend for each thread.
 class LAMINA_API Plan {
  public:
-  /// Throws ShapeError (batch norm over a single value, more than 2^58 bytes), UsageError (a graph that computes
-  /// nothing, a node that nobody reads, in training parameters that only labels or ids depend on, unknown names, a
-  /// max_error that is below 0 or NaN, numbers of an optimiser out of range, a plan to share that lacks a parameter),
-  /// Unsupported (by the backend), OutOfMemory, DeviceError.
+  /// Throws OutOfMemory, DeviceError, and
+  /// - ShapeError: in training batch norm over a single value; more than 2^58 bytes;
+  /// - UsageError: a graph that computes nothing, a node that nobody reads, in training parameters that only labels or
+  ///   ids depend on, unknown names, options out of range, a plan to share that lacks a parameter;
+  /// - Unsupported: what the backend does not support.
   Plan(const Graph&, Backend&, const Options& = {});
   ~Plan();
   Plan(Plan&&) noexcept;
@@ -142,14 +143,14 @@ class LAMINA_API Plan {
   /// Applies the gradients to all parameters at once, by Options::optimiser. The gradients are multiplied by
   /// `gradient_scale` first (1 / k after k backward passes that were added up). With accumulate_parameters they are
   /// zero afterwards. Enqueues; does not wait, does not allocate. Throws UsageError without an optimiser, without a
-  /// backward() since the last update(), and unless the rate is finite and at least 0.
+  /// backward() since the last update(), for a rate below 0, and unless both numbers are finite.
   void update(double learning_rate, double gradient_scale = 1);
   std::uint64_t updates() const;  ///< number of updates so far; with loss scaling it includes those that were skipped
   void set_updates(std::uint64_t now);  ///< for a run that is resumed: Adam's correction depends on it
 
   /// The next three functions need Options::loss_scale; without it they throw UsageError. scale_loss() is called before
   /// backward() and sets the output's gradient to the present scale times `share`, which is 1 for the loss itself. With
-  /// 1 it enqueues, and does not wait. Otherwise it waits, as the other two do. None of the three allocates.
+  /// a share of 1 it enqueues, and does not wait. Otherwise it waits, as the other two do. None of the three allocates.
   void scale_loss(double share = 1);
   LossScale loss_scale() const;
   void set_loss_scale(const LossScale&);  ///< for a run that is resumed

@@ -110,10 +110,11 @@ struct TrainerOptions {
 /// ranks of the same global batch. On a moved-from trainer every function except assignment throws UsageError.
 class LAMINA_API Trainer {
  public:
-  /// Source and backend must outlive the trainer. Throws UsageError (a graph of another form, a source that does not
-  /// fit it, options out of range, batch norm with a last batch that is not full, a checkpoint of another run or other
-  /// data, an unknown initialiser, ranks whose runs differ), FileError (a checkpoint that cannot be read, or whose
-  /// folder is missing), and what Plan throws.
+  /// Source and backend must outlive the trainer. Throws what Plan throws, and
+  /// - UsageError: a graph of another form, a source that does not fit it, options out of range, batch norm with a last
+  ///   batch that is not full, a checkpoint of another run or other data, an unknown initialiser, ranks whose runs
+  ///   differ;
+  /// - FileError: a checkpoint that cannot be read, or whose folder is missing.
   Trainer(const Graph&, Backend&, const Source& train, TrainerOptions = {});
   ~Trainer();
   Trainer(Trainer&&) noexcept;

@@ -36,10 +36,9 @@ LAMINA_API void load_weights(Plan&, const TensorFile&, const std::string& file_n
 /// and weights of recurrent ops are matrices; everything else is a vector. Waits for the device.
 LAMINA_API TensorFile save_weights(const Plan&);
 
-/// Converts a fully connected weight {k, h w c}, whose columns flatten an image in the order h, w, c, as in Keras, to
-/// {k, c h w} in the order c, h, w of this library and PyTorch. (Keras stores the transpose, {h w c, k}.) Only c, h and
-/// w of `image` are used: the extents that are flattened. Throws UsageError unless the weight is a matrix of c h w
-/// columns.
+/// Reorders the columns of a fully connected weight: {k, h w c}, which flattens an image in the order h, w, c, as in
+/// Keras, becomes {k, c h w}, in the order c, h, w of this library and PyTorch. (Keras stores the transpose, {h w c,
+/// k}.) Only c, h and w of `image` are used. Throws UsageError unless the weight is a matrix of c h w columns.
 LAMINA_API HostTensor hwc_to_chw(const HostTensor& weight, const Shape& image);
 
 }  // namespace lamina

@@ -2,10 +2,10 @@
 // The gradient of a convolution's weights and bias: columns of x times dy, summed over every output position.
 //
 // One side of the product is read as rows of positions, and its other side is transposed and packed. As a rule the rows
-// come from x, as they are cheap to copy, and dy, the smaller matrix, is transposed: the result is dw^T[(c, r, s)][k].
-// Where windows are 1x1 and x has fewer channels than dy, the sides change places. Threads share the rows or, where dw
-// is small, the positions. A thread that has a share of the positions has partial sums of its own, and these are added
-// up in the order of the threads.
+// come from x, because they are cheap to copy, and dy, the smaller matrix, is transposed: the result is
+// dw^T[(c, r, s)][k]. Where windows are 1x1 and x has fewer channels than dy, the sides change places. Threads share
+// the rows or, where dw is small, the positions. With shared positions each thread has partial sums, which are added up
+// in the order of the threads.
 
 #include <algorithm>
 #include <cstddef>

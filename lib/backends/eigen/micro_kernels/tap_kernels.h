@@ -90,7 +90,7 @@ struct TapKernels {
   void (*filters)(const FilterTaps<T>&);
   void (*half_filters)(const FilterTaps<T>&);  ///< sums for half a vector, or for a whole vector of under eight lanes
 
-  /// The index in `sums` for squares of this many taps; 0 if they have no function of their own.
+  /// The index in `sums` for squares with sides of `extent` taps; 0 if they have no special function.
   static constexpr int square(int extent) { return extent == 3 || extent == 5 || extent == 7 ? extent / 2 : 0; }
 };
 

@@ -106,7 +106,7 @@ double interleaved_sum(std::int64_t count, Term&& term) {
 }
 
 /// Prefetches elements that will soon be read or written; the addresses may be out of bounds. Without this, a processor
-/// with weak prefetching of its own, as under hypervisors, waits for line after line.
+/// that prefetches little by itself, as under hypervisors, waits for line after line.
 template <bool Writes = false, class T>
 void prefetch(const T* from, std::int64_t count, std::uintptr_t ahead_bytes = 0) {
   constexpr std::uintptr_t line = 64;

@@ -207,7 +207,7 @@ class WinogradProduct {
   }
 
   void run_apart(int part, const Operands& operands, Buffers buffers) const {
-    // Each thread has blocks of its own, which are not divided, and buffers of its own.
+    // Each thread has separate blocks, which are not divided, and separate buffers.
     buffers.points += part * positions_ * point_position_;
     buffers.pixels += part * pixels_size_;
     buffers.filters += filters_first_ ? 0 : part * chunk_size_;

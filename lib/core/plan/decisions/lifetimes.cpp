@@ -50,7 +50,7 @@ void keep_what_the_caller_touches(Lifetimes& lives, const Units& units, const No
   lives.gradient[nodes.output()].reads.push_back(forever);
 }
 
-/// Whether a value is a view of another one, or has views. Such a value is never dropped.
+/// Whether a value is a view of another value, or has views. Such a value is never dropped.
 EachNode<bool> in_views(const Units& units) {
   EachNode<bool> in_view(units.value_view.size(), false);
   for (const NodeId value : in_view.ids()) {

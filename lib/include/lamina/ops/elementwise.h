@@ -55,9 +55,14 @@ enum class Function : std::uint8_t {
   pow,           ///< (x) x^a: NaN for x below 0, unless a is whole
 };
 
-/// y = f(x) for each element. A NaN stays a NaN. At minus infinity, hard_swish, silu, gelu, gelu_tanh and mish are
-/// 0. ShapeError: clip: a above b, a bound that is NaN or, if finite, beyond f32; hard_sigmoid, leaky_relu, elu,
-/// celu, pow: a number that is not finite in f32; leaky_relu, elu: a or b below 0; celu: a not above 0; pow: a is 0.
+/// y = f(x) for each element. A NaN stays a NaN. At minus infinity, hard_swish, silu, gelu, gelu_tanh and mish are 0.
+/// ShapeError:
+/// - clip: a above b, or a bound that is NaN or, if finite, beyond f32;
+/// - hard_sigmoid, leaky_relu, elu, celu, pow: a number that is not finite in f32;
+/// - leaky_relu, elu: a or b below 0;
+/// - celu: a not above 0;
+/// - pow: a is 0.
+///
 /// Howard and others: Searching for MobileNetV3, 2019, section 5.2 (hard_swish). Elfwing and others, 2017 (silu).
 /// Clevert and others, 2015 (elu). Klambauer and others, 2017 (SELU). Barron, 2017 (celu). Hendrycks, Gimpel: Gaussian
 /// Error Linear Units, 2016. Misra: Mish, 2019.
