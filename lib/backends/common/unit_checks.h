@@ -25,8 +25,8 @@ void check_nchw(const std::string& backend, const Spec&);
 void check_one_layout(const std::string& backend, const Spec&);
 
 /// Whether `next` may follow an op and the first `count` ops of its tail. After a batch norm: an Add, an Add and a
-/// ReLU, or a function. After an Add: a function, in training only one whose gradient reads y. After a fully connected
-/// op or a convolution: a ReLU, in inference any function (convolutions: see joins_inference()).
+/// ReLU, or a function. After an Add: a function; in training its gradient must read y. After a fully connected op or a
+/// convolution: a ReLU, in inference any function (convolutions: see joins_inference()).
 bool default_fusion(const Op&, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode);
 
 /// Throws Unsupported for an op of the tail that may not follow the ops before it.

@@ -71,7 +71,7 @@ class Axes {
   std::size_t size_ = 0;
 };
 
-/// Copies each image into another order or grouping of its axes. It is seen as `extents`; axis order[i] becomes axis i;
+/// Copies each image into another order or grouping of its axes. x is seen as `extents`; axis order[i] becomes axis i;
 /// the result is seen as channels x rows x columns. In PyTorch: x.reshape(n, *extents).permute(...).reshape(...).
 /// dx is the inverse copy of dy.
 /// y: N x channels x rows x columns     ShapeError: the products of extents are not C H W; order is no permutation.
