@@ -1,5 +1,5 @@
-// Batch normalisation, alone or followed by an Add and a ReLU, or by a function: binds its kernels. Forward saves the
-// statistics of each channel and the exact factors of y.
+// Batch normalisation, alone or followed by an Add, an Add and a ReLU, or a function: binds its kernels. Forward saves
+// the statistics of each channel and the exact factors of y.
 
 #include "kernels/norm/batch_norm.h"
 

@@ -149,7 +149,7 @@ class StridedDataGradient {
   void transpose_weights(const T* w, T* to, std::int64_t first, std::int64_t last) const {
     const std::int64_t kernel = std::int64_t{c_.op.kernel.h} * c_.op.kernel.w, channels = c_.group_channels();
     if (kernel == 1) {
-      for (const Residue& residue : residues_) {  // one, or none where padding alone is read
+      for (const Residue& residue : residues_) {  // one residue, or none where padding alone is read
         kernels_->transpose(to + first, residue.weights_ld, w + first * channels, channels, nullptr, 0, last - first,
                             channels);
       }

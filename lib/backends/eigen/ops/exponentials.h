@@ -13,7 +13,7 @@ constexpr std::int64_t chunk = 64;  // elements
 template <class T>
 using Chunk = Eigen::Array<T, chunk, 1>;
 
-/// Up to a chunk of elements; the rest is 0.
+/// Loads up to a chunk of elements; the rest is 0.
 template <class T>
 void load(const T* from, std::int64_t count, Chunk<T>& to) {
   to.setZero();
