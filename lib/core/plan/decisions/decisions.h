@@ -18,8 +18,8 @@ Units fuse(const Nodes&, const Backend&, const Options&);
 /// to all.
 void set_betas(Units&, const Nodes&);
 
-/// betas: which units take over the mask of the ReLU before them. With Options::keep_values no unit does: the caller
-/// may then read the gradient of the ReLU's value, which must not be masked.
+/// betas: which units take over the mask of the ReLU before them. Without Options::fuse no unit does. Nor with
+/// Options::keep_values: the caller may then read the gradient of the ReLU's value, which must not be masked.
 void set_masks(Units&, const Backend&, const Options&);
 
 /// views: which values and gradients are parts of others (Concat, Slice). A value is a part of at most one other value.
