@@ -16,7 +16,7 @@ struct Value::Body {
   std::string name;
   std::vector<Node> nodes;
   std::unordered_map<std::string, int> index;
-  std::unordered_map<std::string, int> repeats;  // by name: the last number "#2", "#3", ... that was given
+  std::unordered_map<std::string, int> repeats;  // last number "#2", "#3", ... given, by name
 
   /// Everything that can throw stands before the first change.
   int append(Op op, std::vector<int> inputs, std::string wanted_name) {

@@ -30,7 +30,7 @@ struct Node {
   std::vector<Shape> state;   ///< BatchNorm: running mean, running variance; ScaleShift: scale, shift; Dropout: step
   /// For each parameter and each state: the slot of an earlier node with which it shares memory (Graph::share).
   std::vector<Slot> params_of{}, state_of{};
-  std::vector<bool> fixed{};  ///< for each parameter: whether training leaves it as it is (Graph::fix)
+  std::vector<bool> fixed{};  ///< whether training leaves a parameter as it is (Graph::fix)
 };
 
 /// Number of elements of the node's own parameters, which are neither fixed nor shared with an earlier node.

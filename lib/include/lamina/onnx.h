@@ -54,7 +54,7 @@ struct OnnxValue {
   std::string name;                           ///< name in the file
   std::vector<std::int64_t> extents;          ///< extents in the file, outermost first
   std::string node;                           ///< the node of the graph whose value it is
-  std::vector<std::vector<OnnxFactor>> axes;  ///< for each axis in the file its factors, outermost first
+  std::vector<std::vector<OnnxFactor>> axes;  ///< factors of each axis in the file, outermost first
 };
 
 /// A network that was read.

@@ -98,7 +98,7 @@ class LAMINA_API Reviews {
 
  private:
   ReviewOptions options_;
-  std::vector<double> cumulative_[2];  ///< for each class, cumulative probabilities by word; the last is 1
+  std::vector<double> cumulative_[2];  ///< cumulative probabilities by word, of each class; the last is 1
   std::vector<double> ratio_;          ///< ln p(w | 1) / p(w | 0), by word
 };
 

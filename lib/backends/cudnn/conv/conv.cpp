@@ -25,7 +25,7 @@ namespace {
 struct Unit : ConvUnit {
   Session& session;
   const Api& api;
-  std::shared_ptr<const HalfConv> halves;  ///< null for f32 and f64
+  std::shared_ptr<const HalfConv> halves;  ///< half forms of the unit; null for f32 and f64
   bool masks;                              ///< whether the gradients need the masked dy
   std::size_t filter_offset;               ///< offset of the filter in prepared memory; a folded bias is before it
 

@@ -297,7 +297,7 @@ class Sequence : Calls {
   RnnDataDescriptor x_, y_;
   TensorDescriptor state_;
   TensorDescriptor of_matrix_, of_bias_;     // outputs of a query for a place; not read, but no known caller omits them
-  std::vector<TensorDescriptor> gradients_;  // by parameter, then by the number of gates that lie together
+  std::vector<TensorDescriptor> gradients_;  // gradients by parameter, then by the number of joined gates
   std::size_t weight_bytes_ = 0, work_bytes_ = 0, reserve_bytes_ = 0;
 };
 

@@ -96,8 +96,8 @@ class WeightGradientProduct {
   struct Operands {
     Source<T> x;
     Source<T> dy;  // read through its mask
-    T* dw;         // null: not wanted
-    T* db;         // null: not wanted
+    T* dw;         // gradient of weights; null: not wanted
+    T* db;         // gradient of bias; null: not wanted
     bool add;
   };
   struct Buffers {
@@ -117,7 +117,7 @@ class WeightGradientProduct {
     Source<T> left, right;
     IndexRange rows, positions;
     T* partial;
-    double* bias_sums;  // null: not wanted of this part
+    double* bias_sums;  // sums for the bias; null: not wanted of this part
   };
 
   Buffers allocate(ScratchAllocator& scratch) const {

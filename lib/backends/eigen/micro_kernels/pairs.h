@@ -28,7 +28,7 @@ struct PairSource {
 /// The kernels of products of pairs. The instruction set's MicroKernels has all other kernels.
 struct PairKernels {
   int speedup;        ///< multiply-adds of the instruction (also given for its twin) per multiply-add of f32
-  int rows, vectors;  ///< as in MicroKernels
+  int rows, vectors;  ///< extents of a register tile, as in MicroKernels
   /// Like the kernels of MicroKernels. Sums are of f32, rounded to nearest, ties to even. Denormal numbers count as 0,
   /// and denormal results become 0. vdpbf16ps adds a pair by two multiply-adds, the upper one first. AMX takes up to 16
   /// pairs of a run at a time. It sums lower and upper products separately, from 0 on, and adds the sum of both.

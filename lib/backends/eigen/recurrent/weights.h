@@ -84,7 +84,7 @@ void pack_ids(const RecurrentRows<T>& rows, const T* w, T* to, ThreadPool& pool)
 /// For forward: columns are the gates of x or of h, each gate in whole vectors, padded with zeros.
 template <class T>
 struct RecurrentForwardWeights {
-  RightSide<T> input;  ///< channels deep; with ids row-major, one row per id
+  RightSide<T> input;  ///< input weights, channels deep; with ids one row per id
   RightSide<T> recurrent;
   T* bias;  ///< bias of the gates, one row
 
@@ -110,7 +110,7 @@ struct RecurrentForwardWeights {
 /// For backward: rows are gates, columns are the inputs of the gates.
 template <class T>
 struct RecurrentBackwardWeights {
-  RightSide<T> input;  ///< without data if dx is not wanted
+  RightSide<T> input;  ///< input weights; without data if dx is not wanted
   RightSide<T> recurrent;
 
   static RecurrentBackwardWeights allocate(const RecurrentRows<T>& rows, bool wants_dx, ScratchAllocator& scratch) {

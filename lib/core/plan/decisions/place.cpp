@@ -189,7 +189,7 @@ void place(PlanLayout& layout, const Nodes& nodes, const Options& options) {
     take_blocks(layout, unit, arena, prepared);
     if (!options.keep_values) take_workspace(layout, unit, arena);
   }
-  Location kept_workspace;  // for plans that keep every value: one block for all calls
+  Location kept_workspace;  // block for all calls, if the plan keeps every value
   if (options.keep_values) {
     arena.take(memory.workspace, Step{0}, units.end(), kept_workspace, &LiveMemory::workspace);
     arena.outlive(units.end());

@@ -18,7 +18,7 @@ struct Calls {
   std::vector<BoundCall> bound;    ///< forward's calls, then backward's
   std::vector<Call> described;     ///< the same calls, as the caller sees them
   std::size_t forward = 0;         ///< number of calls that belong to forward
-  std::vector<BoundCall> prepare;  ///< in inference: the calls that run when parameters change
+  std::vector<BoundCall> prepare;  ///< calls that run when parameters change, in inference
 };
 
 /// Call::cost of one call that covers `passes`. `units` has the properties of each value. `dx_shared`, per x of the
