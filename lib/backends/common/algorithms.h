@@ -37,7 +37,7 @@ struct Algorithm {
   /// Whether the algorithm's kernels read and write the unit's values directly in this pass. If not, they run on
   /// copies, chunk by chunk, and the functions below get the unit of one chunk.
   bool (*takes)(const Spec&, Pass) = takes_plain;
-  /// Why the algorithm cannot run the pass: a sentence that begins with the algorithm's name. Empty: it can.
+  /// Reason why the algorithm cannot run the pass: a sentence that begins with the algorithm's name. Empty: it can.
   std::string (*refusal)(const ConvUnit&, Pass, On&) = [](const ConvUnit&, Pass, On&) { return std::string(); };
   /// Place in the rule: the lowest number comes first, by_name_only last. Rows with equal numbers keep their order.
   int (*place)(const ConvUnit&, Pass, On&);
@@ -61,21 +61,21 @@ struct Alternative {
   double max_error;
   /// Makes the step. A step without a kernel cannot run; its reason says why.
   std::function<Lowered::Step()> make_step;
-  std::string reason{};   ///< why the rule puts it first, if it does
-  std::string refusal{};  ///< why it cannot run; empty: it can
+  std::string reason{};   ///< reason why the rule puts it first, if it does
+  std::string refusal{};  ///< reason why it cannot run; empty: it can
   int place = 0;
 };
 
-/// Makes the step of one alternative: the one that the choice names or, without a name, the rule's first one that fits.
-/// It fits if it respects the choice's limits of error and workspace, and is deterministic where the choice demands it.
-/// Throws UsageError for an unknown name, Unsupported if nothing fits. `unit` starts the messages.
+/// Makes the step of the alternative that the choice names or, without a name, of the rule's first alternative that
+/// fits. An alternative fits if it respects the choice's limits of error and workspace, and is deterministic where the
+/// choice demands it. Throws UsageError for an unknown name, Unsupported if nothing fits. `unit` starts the messages.
 Lowered::Step pick(const std::string& unit, Pass, const Choice&, const std::vector<Alternative>&);
 
 /// One unit and the rows of its op's table.
 template <class On>
 class Chooser {
  public:
-  /// `spec`, `on` and `halves` outlive this object.
+  /// `spec`, `on` and `halves` must outlive this object.
   Chooser(AlgorithmTable<On> table, const Spec& spec, On& on, MixedPrecisionLowering& halves)
       : table_(table), spec_(spec), on_(on), halves_(halves), whole_(conv_unit(spec)), part_(whole_) {
     if (takes_plain(spec, Pass::forward)) return;

@@ -38,7 +38,7 @@ struct Chunks {
     return tensor;
   }
 
-  /// Each chunk has a block of `bytes`, one after the other: the size of all blocks, and the block of chunk k.
+  /// Each chunk has a block of `bytes`; blocks follow each other. The size of all blocks, and the block of chunk k.
   std::size_t all_blocks(std::size_t bytes) const { return static_cast<std::size_t>(count) * aligned(bytes); }
   static void* block(void* all, std::size_t bytes, int k) {
     return all == nullptr ? nullptr : static_cast<std::byte*>(all) + static_cast<std::size_t>(k) * aligned(bytes);

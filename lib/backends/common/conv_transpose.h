@@ -1,7 +1,7 @@
 #pragma once
 // A transposed convolution is computed by the mirrored convolution, which goes from y to x with the same weights.
-// Forward is the data gradient of the mirrored convolution, and the data gradient is its forward pass. The gradient of
-// the weights is the same pass in both, with x and dy exchanged.
+// Forward runs the mirrored data gradient, and the data gradient runs the mirrored forward pass. The gradient of the
+// weights is the same pass in both, with x and dy exchanged.
 
 #include <cstddef>
 #include <functional>

@@ -19,9 +19,9 @@ struct ConvUnit {
   DType dtype = DType::f32;   ///< type of the computation: f32 for values of half precision
   DType values = DType::f32;  ///< type of all values; `dtype` if they have several types
   bool inference = false;
-  bool relu = false;                         ///< a ReLU follows: negative sums become 0, and dy is masked by y > 0
-  bool add = false;                          ///< inference: x[1] is added before the ReLU
-  bool folded = false;                       ///< inference: a batch norm follows
+  bool relu = false;                         ///< whether a ReLU follows: then dy is masked by y > 0
+  bool add = false;                          ///< inference: whether x[1] is added before the ReLU
+  bool folded = false;                       ///< inference: whether a batch norm follows
   double epsilon = 0;                        ///< epsilon of the folded batch norm
   std::optional<Pointwise> activation = {};  ///< inference: the function that follows, if it is not a ReLU
   bool add_dx = false, add_dw = false;

@@ -50,8 +50,8 @@ std::vector<Pass> gradient_passes(const Spec&);
 /// Whether an op has the pass, whatever its unit wants.
 bool has_pass(const Op&, Pass);
 
-/// Adds the steps of an op whose only algorithm is "direct": forward; in training also backward and, if the op has that
-/// pass, recompute, which runs forward again.
+/// Adds the steps of an op whose only algorithm is "direct": forward, and in training backward. If the op has the pass
+/// recompute, that pass runs forward again.
 template <class Forward, class Backward>
 void add_steps(Lowered& unit, const Spec& spec, const Forward& forward, const Backward& backward,
                std::size_t forward_workspace = 0, std::size_t backward_workspace = 0,

@@ -33,8 +33,8 @@ namespace {
 
 std::size_t copy_bytes(const Shape& shape, DType dtype) { return aligned(dense_bytes(shape, dtype)); }
 
-/// Whether backward computes y again in f32: it compares y with bounds, and a rounded y may lie on the other side. A
-/// clip of a half with bounds that are halves gives a half, so its y is not rounded. A clip of a sum is rounded.
+/// Whether backward computes y again in f32, because it compares y with bounds: a rounded y may lie on the other side.
+/// A clip of a half with bounds that are halves gives a half, so its y is not rounded. A clip of a sum is rounded.
 bool makes_y_again(const Spec& spec) {
   if (spec.mode == Mode::inference) return false;
   const bool sum = std::holds_alternative<Add>(spec.op) && !spec.tail.empty();
@@ -53,7 +53,7 @@ struct MemoryAccess {
   std::vector<bool> reads_x, reads_dx, writes_dx;
   std::size_t reads_w = 0;  ///< number of parameters that are read: the first reads_w
   bool reads_y = false, writes_y = false, makes_y = false, reads_dy = false;
-  int y_in_x = -1, dx_in_dy = -1;  ///< index of the x whose copy holds y, of the dx that dy's copy holds; -1: none
+  int y_in_x = -1, dx_in_dy = -1;  ///< index of the x whose copy holds y; of the dx in the copy of dy; -1: none
 
   MemoryAccess(const Spec& spec, const Lowered& lowered, const Lowered::Step& step, const ComputeType& form)
       : reads_x(spec.x.size()), reads_dx(spec.x.size()), writes_dx(spec.x.size()) {

@@ -1,7 +1,7 @@
 #pragma once
 // The backends "cuda" and "cuda-host": every op by the kernels of kernels/, and products by cuBLAS as well. They
 // compute in f32 or f64; values of f16 and bf16 are computed in f32. Most kernels take nchw; values in nhwc then run on
-// copies. This header is for make_backend.cpp. The class is compiled twice: once for the GPU, once for the host.
+// copies. This header is for make_backend.cpp. backend.cpp is compiled twice: once for the GPU, once for the host.
 
 #include <memory>
 

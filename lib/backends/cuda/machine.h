@@ -28,13 +28,13 @@ class Machine : public Launcher {
   bool has_blas() const;  ///< whether cuBLAS can be opened; touches no device; tries only once
   /// Makes the object that blas() returns, if there is a device. Call it when lowering to a step that uses blas(): a
   /// pass that is being recorded cannot make it. Throws LoadError if cuBLAS cannot be opened, DeviceError, and
-  /// UsageError if environment variables make products of this type other than strict.
+  /// UsageError if environment variables change the math of this type's products: it must be strict.
   void make_blas(DType);
   /// Products on stream(): cuBLAS, opened at the first call, or its substitute on the host. From now on products use
   /// `workspace`, a block of blas_workspace_bytes(). Throws LoadError, DeviceError.
   Blas& blas(void* workspace);
   static std::size_t blas_workspace_bytes();
-  double peak_flops_per_second(DType);  ///< 0 on the host, for whose units the kernels are not written
+  double peak_flops_per_second(DType);  ///< 0 on the host: the kernels are not written for its units
 
  private:
   struct Body;

@@ -14,8 +14,8 @@ namespace lamina::cuda {
 struct Machine::Body {
   int number;
   CudaDevice device;
-  const BlasLibrary* library;  // null until it is opened
-  std::string why_no_library;  // error of the first attempt; there is no second, which would search many folders
+  const BlasLibrary* library;  // opened library; null until then
+  std::string why_no_library;  // error of the only attempt: an attempt searches many folders
   std::optional<Blas> blas;    // made last, destroyed first
 
   const BlasLibrary* find_library() {

@@ -42,8 +42,8 @@ bool is_own_with_pitch(const Op& op) {
 }
 
 /// Whether `next` may follow a convolution and the first `count` ops of its tail, in the backend cudnn. In training
-/// only a ReLU may follow; in inference a batch norm (folded into filter and bias), an Add, and a function. All but the
-/// batch norm need a bias and a type other than f64. In f32 the library may compute convolution, bias, Add and ReLU in
+/// only a ReLU may follow; in inference a batch norm (folded into filter and bias), an Add, and a function. Without a
+/// bias, and in f64, only a batch norm may follow. In f32 the library may compute convolution, bias, Add and ReLU in
 /// one call. On halves our kernel adds the bias and applies the ReLU.
 bool joins(const Spec& spec, std::size_t count, const Op& next) {
   const auto* const conv = std::get_if<Conv>(&spec.op);

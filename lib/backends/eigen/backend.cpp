@@ -77,8 +77,7 @@ class EigenBackend final : public Backend {
 
   std::string_view name() const override { return "eigen"; }
   std::string available() const override { return {}; }
-  /// "kernels of Lamina, Eigen 3.4.0 for im2col_eigen, lrn, softmax and losses, instruction set
-  /// x86-64-v4, 2 threads"
+  /// "kernels of Lamina, Eigen 3.4.0 for im2col_eigen, lrn, softmax and losses, instruction set x86-64-v4, 2 threads"
   std::string describe() override {
     const int threads = pool_.threads();
     return "kernels of Lamina, Eigen " + std::to_string(EIGEN_WORLD_VERSION) + "." +

@@ -56,7 +56,7 @@ auto launching(const Launcher& on, Function function) {
   return [&on, function = std::move(function)](const auto&... args) { on.launch(function, args...); };
 }
 
-/// Backward of an op with one gradient: calls function(stream, args, dx, adds) if dx is wanted. `adds`: beta is 1.
+/// Backward of an op with one gradient: calls function(stream, args, dx, adds) if dx is wanted. With `adds`, dx +=.
 template <class Function>
 auto to_dx(const Spec& spec, Function function) {
   return [function = std::move(function), adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
@@ -158,8 +158,8 @@ Lowered lower_gpu_op(const Spec&, const Launcher&);
 /// cache also holds the halves and the kernels' other inputs.
 constexpr std::int64_t gpu_chunk_elements = std::int64_t{1} << 22;
 
-/// to = from, or to += from if both have the same layout. The shapes are equal, pitches and layouts are free. Each type
-/// is f32 or a half type. If both are half types, they are the same.
+/// to = from or, with `adds`, to += from: only between equal layouts. The shapes are equal, pitches and layouts are
+/// free. Each type is f32 or a half type. If both are half types, they are the same.
 void convert(const Tensor& to, const Tensor& from, bool adds, const Launcher&);
 
 // A bias of f32 for values of halves, one number per channel: y += bias, with `relu` y = max(y + bias, 0). Its

@@ -1,4 +1,4 @@
-// ScaleShift: y = x times fixed or learned numbers, plus others. PRelu: y = x times numbers where x is not above 0.
+// ScaleShift: y = scale x + shift, both fixed or learned. PRelu: y = weight x where x is not above 0.
 
 #include "kernels/scale_shift.h"
 

@@ -1,5 +1,5 @@
-// Functions common to all devices: the default refusals to record and to hold, and copies between host values and
-// tensors of any kind.
+// Functions common to all devices: the defaults of what a device may lack, and copies between host values and tensors
+// of any kind.
 
 #include "lamina/device.h"
 

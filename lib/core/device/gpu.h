@@ -18,7 +18,7 @@ std::string cuda_bus_id(int number);          ///< "0000:3b:00.0"; only with CUD
 DeviceRates measure_cuda(int number);         ///< throws DeviceError, OutOfMemory
 
 /// Copies and triads over blocks far larger than caches, on `threads` threads at once; the fastest of several runs.
-/// Any of the threads may call `stop`. Once it is true, a rate that is not measured yet is 0.
+/// Any of the threads may call `stop`. Once it returns true, a rate that is not measured yet is 0.
 DeviceRates measure_host(int threads, const std::function<bool()>& stop);
 
 /// Units of one multiprocessor: fp32 units, and fused multiply-adds per clock in tf32 and fp16 tensor units; 0:

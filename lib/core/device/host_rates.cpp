@@ -26,8 +26,8 @@ void on_threads(int threads, const std::function<void(int)>& work) {
   work(0);
 }
 
-/// The shortest of several runs, in which all threads do work(thread), after one run to warm up. Infinite once `stop`
-/// is true.
+/// The time of the shortest of several runs, in which all threads do work(thread), after one run to warm up. Infinite
+/// once `stop` returns true.
 double shortest_seconds(int threads, const std::function<bool()>& stop, const std::function<void(int)>& work) {
   using Clock = std::chrono::steady_clock;
   std::vector<Clock::time_point> stamps;

@@ -26,7 +26,7 @@ double peak_rate(Device& device, double flops_per_round, const std::function<voi
   };
   int rounds = 1;
   seconds_of(rounds);  // the first run loads the kernel
-  // A short run is mostly start and end. So doubling finds the length, and then proportion corrects it once.
+  // A short run is mostly overhead. So doubling finds the number of rounds, and then a proportion corrects it once.
   while (rounds < most_rounds && seconds_of(rounds) < run_seconds / 4) rounds *= 2;
   warm_up(device, [&] { work(rounds); });
   const double wanted = std::ceil(rounds * run_seconds / seconds_of(rounds));

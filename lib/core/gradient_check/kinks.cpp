@@ -14,7 +14,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-/// The x at which the function has no first or no second derivative, as an elu at 0.
+/// The values of x at which the function lacks its first or second derivative, for instance 0 for an elu.
 Values borders(const Pointwise& op) {
   switch (op.function) {
     case Function::clip: return {op.a, op.b};
@@ -58,7 +58,7 @@ struct KinkCollector {
   void winner_of(const Each& each) {
     double first = -std::numeric_limits<double>::infinity();
     each([&](std::int64_t, double value) { first = std::max(first, value); });
-    // Values that are equal by construction (a constant background) may differ by rounding. That is no kink.
+    // Values that are equal by construction (a constant background) may differ by rounding, which is no kink.
     const double tie = kinks.tie * std::max(1.0, std::abs(first));
     std::int64_t winner = -1;
     each([&](std::int64_t place, double value) {

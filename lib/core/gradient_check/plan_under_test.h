@@ -16,7 +16,7 @@
 
 namespace lamina::planner {
 
-/// The side of every kink on which a run is, and the distance to the nearest kink.
+/// For every kink the side on which a run is, and the distance to the nearest kink.
 struct Kinks {
   std::vector<std::int32_t> sides;
   double margin = std::numeric_limits<double>::infinity();

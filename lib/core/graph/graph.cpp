@@ -16,7 +16,7 @@ struct Value::Body {
   std::string name;
   std::vector<Node> nodes;
   std::unordered_map<std::string, int> index;
-  std::unordered_map<std::string, int> repeats;  // by name: the last number "#2", "#3", ... that was given
+  std::unordered_map<std::string, int> repeats;  // last number "#2", "#3", ... given, by name
 
   /// Everything that can throw stands before the first change.
   int append(Op op, std::vector<int> inputs, std::string wanted_name) {
@@ -140,8 +140,8 @@ struct Slots {
     return node.name + "." + std::string((are_parameters ? parameter_names : state_names)(node.op)[slot.index]);
   }
 
-  /// Whether the parameters (or states) of a node can be shared. Of all states, only running statistics of batch norms
-  /// can. A dropout counts its own steps, and other states are constants.
+  /// Whether the parameters (or states) of a node can be shared. The only states that can be shared are running
+  /// statistics of batch norms. A dropout counts its own steps, and other states are constants.
   bool sharable(const Node& node) const { return are_parameters || std::holds_alternative<BatchNorm>(node.op); }
 
   std::vector<Slot> all() const {
@@ -151,13 +151,14 @@ struct Slots {
     return all;
   }
 
-  /// The names of the parameters (or states) that can be shared; the slot that has one of these names, or node -1.
+  /// The names of the parameters (or states) that can be shared.
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const Slot& slot : all())
       if (sharable(node_of(slot))) names.push_back(name(slot));
     return names;
   }
+  /// The slot that has one of these names, or node -1.
   Slot find(std::string_view wanted) const {
     for (const Slot& slot : all())
       if (sharable(node_of(slot)) && name(slot) == wanted) return slot;

@@ -15,8 +15,7 @@ template <DType Type>
 float widen(std::uint16_t word) {
   if constexpr (Type == DType::bf16) return std::bit_cast<float>(std::uint32_t{word} << 16);
   const std::uint32_t sign = (word & 0x8000U) << 16, magnitude = (word & 0x7fffU) << 13;
-  // Read as a binary32, these bits are the number times 2^-112, for normal and for subnormal
-  // numbers.
+  // Read as a binary32, these bits are the number times 2^-112, for normal and for subnormal numbers.
   const auto finite = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112F);
   return std::bit_cast<float>(sign | (magnitude >= 0x7c00U << 13 ? magnitude | 0x7f800000U : finite));
 }

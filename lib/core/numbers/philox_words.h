@@ -5,8 +5,8 @@
 
 namespace lamina {
 
-/// Sets words 4 i to 4 i + 3 of `words` to philox(key, first + i, counter_high), for every i below `Counters`. It is
-/// static: each file has its own copy, for its own instruction set.
+/// Sets words 4 i to 4 i + 3 of `words` to philox(key, first + i, counter_high), for every i below `Counters`. Static:
+/// each file has its own copy, for its own instruction set.
 template <int Counters>
 static void philox_words(std::uint64_t key, std::uint64_t first, std::uint64_t counter_high, std::uint32_t* words) {
   std::uint32_t x0[Counters], x1[Counters], x2[Counters], x3[Counters];

@@ -73,7 +73,7 @@ struct Plan::Body {
     for (const std::string& name : parameters.names)
       for (const std::string_view part : optimiser_parts()) optimiser_names.push_back(name + "." + std::string(part));
     if (o.optimiser) update_rows = memory.update_rows(o.table_updates);
-    options.share = nullptr;  // the other plan need not outlive this one
+    options.share = nullptr;  // the other plan need not outlive this plan
   }
 
   const EachUnit<Unit>& units() const { return layout.units.list; }

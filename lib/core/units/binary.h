@@ -19,7 +19,7 @@ struct BinaryRow {
   std::array<double, 2> backward;  ///< operations for each element of y, by input
 };
 
-/// By function, in the order of the enumeration.
+/// Rows by function, in the order of the enumeration.
 inline constexpr std::array<BinaryRow, 6> binary_rows{{
     {"broadcast_add", {0, 0}},
     {"subtract", {0, 1}},

@@ -16,8 +16,8 @@ struct FunctionRow {
   double backward;        ///< operations of dx
 };
 
-/// By function, in the order of the enumeration. A term of a comment is one operation, or the number after it. s: the
-/// sigmoid of x; P: the normal distribution at x; t: the tanh in mish, or in gelu_tanh, where u is its argument.
+/// Rows by function, in the order of the enumeration. A term of a comment is one operation, or the number after it.
+/// s: the sigmoid of x; P: the normal distribution at x; t: the tanh in mish, or in gelu_tanh, where u is its argument.
 inline constexpr std::array<FunctionRow, 18> function_rows{{
     {"sigmoid", false, 3, 3},       // exponential, add, divide; dy y (1 - y)
     {"tanh", false, 1, 3},          // dy (1 - y y)

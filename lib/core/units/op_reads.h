@@ -12,7 +12,7 @@ struct OpReads {
     none,
     first,
     all,
-    others,  ///< for the gradient of one of two inputs, the other input
+    others,  ///< the other input, for the gradient of one of two inputs
   };
   Inputs x = Inputs::none;
   bool y = false;
@@ -21,7 +21,7 @@ struct OpReads {
 };
 OpReads op_reads(const Op&, Pass);
 
-/// The part of an input of shape `x` that forward reads. For a slice it is the slice's channels.
+/// The part of an input of shape `x` that forward reads. For a Slice it is as large as y.
 Shape forward_reads(const Op&, const Shape& x, const Shape& y);
 
 /// The part of a parameter that forward reads. For an embedding's table it is a row for each id.

@@ -7,7 +7,7 @@
 
 namespace lamina {
 
-/// Whether a plan runs the pass if a step covers it. It always runs forward and prepare; in training it runs recompute,
+/// Whether a plan runs the pass if a step covers it. Forward and prepare always run. In training recompute runs, also
 /// backward_params if there are parameters, and backward_data if the gradient of any input is wanted.
 inline bool wants(const Spec& spec, Pass pass) {
   if (pass == Pass::forward || pass == Pass::prepare) return true;

@@ -1,6 +1,5 @@
 #pragma once
-// The tensors and blocks of one unit, bound: which exist, which gradients are null, and where each is in a
-// buffer.
+// The tensors and blocks of one unit, bound: which exist, which gradients are null, and where each is in a buffer.
 
 #include <algorithm>
 #include <cstddef>
@@ -61,7 +60,7 @@ Args bind_unit(const Spec& spec, const Lowered& lowered, Memory&& memory) {
   return args;
 }
 
-/// A single unit in one buffer: every tensor and block is aligned to 256.
+/// A single unit in one buffer: every tensor and block is aligned to 256 bytes.
 struct UnitInBuffer {
   Args args;
   std::size_t bytes = 0;  ///< bytes of everything; the workspace is last

@@ -66,13 +66,13 @@ inline constexpr std::array algorithm_passes = {Pass::forward, Pass::backward_pa
 /// Which algorithm to run, per pass. For an empty name, the backend picks an algorithm that respects every other field.
 /// The choice cache and the rows of the benchmark record the algorithms that were picked.
 struct Choice {
-  std::array<std::string, 3> algorithm{};  ///< forward, backward_params, backward_data
-  bool measure = false;                    ///< pick by timing, with Options::tuner, rather than by rule
-  bool deterministic = false;              ///< only algorithms with the same bits on every run
+  std::array<std::string, 3> algorithm{};  ///< names for forward, backward_params, backward_data
+  bool measure = false;                    ///< whether to pick by timing, with Options::tuner, and not by rule
+  bool deterministic = false;              ///< whether to run only algorithms with the same bits on every run
   Math math = Math::strict;
   bool joins_gradients = true;  ///< whether one call may compute both dx and dw, if their algorithm can
   double max_error = no_bound;  ///< largest allowed relative error, as StepProperties defines it
-  std::size_t workspace_limit = std::size_t{1} << 30;  ///< bytes, per call
+  std::size_t workspace_limit = std::size_t{1} << 30;  ///< most bytes of workspace of a call
   bool operator==(const Choice&) const = default;
 };
 
@@ -80,7 +80,7 @@ struct Choice {
 /// within the noise. A choice cache does not store `tied`.
 struct MeasuredChoice {
   Choice choice;
-  std::array<std::vector<std::string>, 3> tied{};  ///< in the order of Choice::algorithm
+  std::array<std::vector<std::string>, 3> tied{};  ///< names by pass, in the order of Choice::algorithm
 };
 
 /// The tensors of one call; `d` marks a gradient of L = <y, dy>. A null gradient is not computed. Where the spec says
@@ -95,7 +95,7 @@ struct Args {
   void* workspace = nullptr;  ///< block of at least workspace_bytes() of the kernel, aligned to 256, undefined on entry
 };
 
-/// One launchable piece of work. Holds descriptors and an algorithm; never memory.
+/// One launchable piece of work. It holds descriptors and an algorithm, but no memory.
 class LAMINA_API Kernel {
  public:
   virtual ~Kernel() = default;
@@ -124,15 +124,15 @@ struct StepProperties {
 struct Lowered {
   struct Step : StepProperties {
     std::shared_ptr<Kernel> kernel;
-    std::string reason{};  ///< why this algorithm was picked, in words: "named", or the rule's reason; empty: there is
-                           ///< only one algorithm
+    std::string reason{};  ///< reason for picking this algorithm, in words: "named", or the rule's reason; empty: there
+                           ///< is only one algorithm
     /// For backward_params: a kernel for this step and the next one, backward_data by the same algorithm, with equal
     /// bits. A plan runs it instead of both. Code that wraps `kernel` wraps or clears it, too. Null: none.
     std::shared_ptr<Kernel> with_dx{};
   };
   std::vector<Step> steps;
   std::size_t saved_bytes = 0, scratch_bytes = 0, prepared_bytes = 0;
-  bool workspace_exact = true;         ///< false: an upper bound; only a device gives the exact size
+  bool workspace_exact = true;         ///< whether workspaces are exact, or upper bounds (there is no device to ask)
   std::vector<bool> backward_reads_x;  ///< per x: whether backward steps read it
   bool backward_reads_y = false;
   std::vector<bool> y_may_alias_x;    ///< per x: whether y may have the address of x[i]
@@ -177,7 +177,7 @@ struct LossScale {
   double inverse = 1;               ///< 1 / (the scale of the gradients of the present update)
   std::uint64_t updates = 0;        ///< number of updates that were not skipped: the number in Adam's correction
   std::uint32_t good = 0;           ///< updates in a row without an overflow, since the scale last changed
-  std::uint32_t skips = 0;          ///< 1: the present update is skipped
+  std::uint32_t skips = 0;          ///< 1 if the present update is skipped, else 0
 
   static constexpr std::uint32_t growth = 2000;
   /// Adapts the scale. `finite`: whether all gradients of the update are finite. The scale stays a normal number.
@@ -212,10 +212,10 @@ struct Update : UpdateFactors, UpdateTensors {};
 constexpr int most_backend_threads = 1024;
 
 struct BackendOptions {
-  int threads = 0;  ///< 0: every core this process may use, limited by its quota of processor time
+  int threads = 0;  ///< number of threads; 0: every core this process may use, within its quota of processor time
   int device = 0;   ///< number of the device, counted from 0
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  ///< most bytes in use; more: OutOfMemory
-  std::string instruction_set{};    ///< eigen: docs/backends.md lists them; empty: the widest that runs here
+  std::string instruction_set{};    ///< eigen: a name that docs/backends.md lists; empty: the widest that runs here
   std::filesystem::path plans{};    ///< cudnn-graph: folder in which plans are kept; empty: no plan is kept
   std::string device_properties{};  ///< cudnn-graph: properties of an absent device, as JSON (docs/cudnn-graph.md)
 };
@@ -270,7 +270,7 @@ class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
   virtual double peak_flops_per_second(DType);
 };
 
-/// Picks algorithms for plans whose choices ask for measurement (Choice::measure). lamina/tuning.h makes one.
+/// Picks algorithms for plans whose choices ask for measurement (Choice::measure). See make_tuner() in lamina/tuning.h.
 class LAMINA_API Tuner {
  public:
   virtual ~Tuner() = default;
@@ -278,7 +278,7 @@ class LAMINA_API Tuner {
   virtual MeasuredChoice measure(Backend&, const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes) = 0;
 };
 
-/// "eigen", "cuda", "cuda-host", "cudnn", "cudnn-graph"; the last two also as "cudnn:<directory>". Touches no device.
+/// "eigen", "cuda", "cuda-host", "cudnn", "cudnn-graph"; the last two also with ":<directory>". Touches no device.
 /// Throws UsageError for an unknown name or bad options, Unsupported for a backend that was not built (the message says
 /// how to get it), LoadError if this process already uses the cuDNN of another directory.
 LAMINA_API std::shared_ptr<Backend> make_backend(const std::string& name, const BackendOptions& = {});

@@ -29,7 +29,7 @@ struct CommunicatorOptions {
 struct AllReduceTimes {
   std::int64_t bytes = 0;
   double begin = 0, end = 0;
-  double waited = 0;  ///< when finish() began to wait for this sum
+  double waited = 0;  ///< time at which finish() began to wait for this sum
 };
 
 /// A function that waits throws DeviceError if a call of MPI or NCCL failed, or if the other ranks did not come within
@@ -37,7 +37,7 @@ struct AllReduceTimes {
 class LAMINA_API Communicator {
  public:
   /// Waits for the other ranks. After an exception or a failed wait, it ends all ranks instead, as abort(1) does,
-  /// because they would wait for this one.
+  /// because they would wait for this rank.
   virtual ~Communicator() = default;
   virtual std::string_view name() const = 0;
   virtual int rank() const = 0;     ///< number of this rank, counted from 0
@@ -64,9 +64,9 @@ class LAMINA_API Communicator {
   virtual void abort(int status = 1) = 0;
 };
 
-/// "self": one rank, alone. "mpi": the processes that mpirun started, or one process without mpirun. A process has one
-/// "mpi" at a time, and MPI allows no second one after it. "nccl": the same processes, each with one Device on a GPU of
-/// its own. NCCL sums the memory of the GPUs; everything else goes over MPI. Throws UsageError for an unknown name, a
+/// "self": one rank, alone. "mpi": the processes that mpirun started, or one process without mpirun. A process can make
+/// one "mpi" only, because MPI cannot be opened again. "nccl": the same processes, each with one Device on a separate
+/// GPU. NCCL sums the memory of the GPUs; everything else goes over MPI. Throws UsageError for an unknown name, a
 /// second "mpi", a limit that is not above 0, or ranks of a launcher other than MPI's; Unsupported for "mpi" in a build
 /// without it (the message says how to get it); LoadError without a usable NCCL.
 LAMINA_API std::unique_ptr<Communicator> make_communicator(const std::string& name, const CommunicatorOptions& = {});
@@ -80,8 +80,8 @@ LAMINA_API bool launched_by_mpi();
 /// The text of rank `from_rank`, on every rank. Waits.
 LAMINA_API std::string broadcast_text(Communicator&, std::string, int from_rank = 0);
 
-/// Compares a description, a list of parts with ", " between them, with the description on rank 0. If a rank has
-/// another one, every rank throws a UsageError that names the first such rank and the parts that differ.
+/// Compares a description, a list of parts with ", " between them, with the description on rank 0. If the descriptions
+/// differ, every rank throws a UsageError that names the first rank that differs, and the parts that differ.
 LAMINA_API void check_same(Communicator&, const std::string& description);
 
 }  // namespace lamina

@@ -1,6 +1,6 @@
 #pragma once
-// Queries to cuDNN's graph interface about a unit of work on a given device, which may be absent: the engines that its
-// heuristics propose, ranked, with the library's notes, and the execution plans of engines. Needs cuDNN 9.8 or
+// Queries to cuDNN's graph interface about a unit of work on a given device, which may be absent. The answers are the
+// engines that cuDNN's heuristics propose, ranked, with notes, and the execution plans of engines. Needs cuDNN 9.8 or
 // later (9.11 for plans) but no GPU. Engines that are compiled at run time need the driver's library, libcuda.so.1.
 
 #include <cstddef>
@@ -48,8 +48,7 @@ struct CudnnPlan {
 
 /// The units of a plan whose work cuDNN's graphs would do: batch norm with Add and ReLU, products and sums with ReLU.
 /// In inference a batch norm is folded into the convolution before it. f64 has no graphs: its units are those of the
-/// backend cudnn. Throws what planned_units() throws; UsageError if the options name
-/// algorithms.
+/// backend cudnn. Throws what planned_units() throws, and UsageError if the options name algorithms.
 LAMINA_API std::vector<PlannedUnit> cudnn_graph_units(const Graph&, const Options& = {});
 
 /// The graphs of a unit, each as a spec and a pass, in the order in which they run: forward, backward_params,
@@ -57,10 +56,10 @@ LAMINA_API std::vector<PlannedUnit> cudnn_graph_units(const Graph&, const Option
 /// masked (Spec::masks_dx) has two graphs: without and with the mask.
 LAMINA_API std::vector<std::pair<Spec, Pass>> cudnn_graphs(const Spec&);
 
-/// The graph of a unit's pass in one line, with cuDNN's numbers. Equal graphs have equal lines, other graphs have other
-/// lines. Tensors are dense and aligned to 16 bytes. The mask of a ReLU after a product or a batch norm is applied
-/// before the gradients: their graphs read the masked dy. Needs no library. Throws UsageError for another pass,
-/// Unsupported for a unit without a graph.
+/// The graph of a unit's pass in one line, with cuDNN's numbers. Equal graphs have equal lines, and different graphs
+/// have different lines. Tensors are dense and aligned to 16 bytes. The mask of the unit's ReLU is applied before the
+/// gradients, whose graphs read the masked dy; in nhwc the gradients of a batch norm apply it themselves. Needs no
+/// library. Throws UsageError for another pass, Unsupported for a unit without a graph.
 LAMINA_API std::string cudnn_graph(const Spec&, Pass);
 
 /// An opened cuDNN, and the device that the queries are about.
@@ -70,9 +69,9 @@ LAMINA_API std::string cudnn_graph(const Spec&, Pass);
 class LAMINA_API CudnnEngines {
  public:
   /// `directory` holds libcudnn.so.9; empty: the system's loader looks for it. `device` is a set of properties as JSON,
-  /// in the form of cuDNN's device-property descriptor. Throws LoadError (no cuDNN there, one before 9.8, one that
-  /// needs a driver's library, or another than this process uses), UsageError (properties
-  /// that the library rejects, with its own text), DeviceError (a call failed).
+  /// in the form of cuDNN's device-property descriptor. Throws LoadError (there is no cuDNN, it is older than 9.8, it
+  /// needs a driver's library, or this process uses another cuDNN), UsageError (properties that the library rejects,
+  /// with its own text), DeviceError (a call failed).
   CudnnEngines(const std::string& directory, const std::string& device);
   ~CudnnEngines();
   CudnnEngines(const CudnnEngines&) = delete;

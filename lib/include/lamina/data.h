@@ -81,7 +81,7 @@ LAMINA_API ImageSet read_mnist(const std::filesystem::path& images, const std::f
                                int classes = 10);
 
 /// Reads a folder with the usual file names: train-images-idx3-ubyte and train-labels-idx1-ubyte, or the same with
-/// t10k- for the test set. Each name may end in .gz. If both forms exist, the one without .gz is read.
+/// t10k- for the test set. Each name may end in .gz. If both forms exist, the file without .gz is read.
 LAMINA_API ImageSet read_mnist(const std::filesystem::path& folder, Part);
 
 /// Writes what read_mnist reads, uncompressed. The set must have one channel.
@@ -97,7 +97,7 @@ LAMINA_API ImageSet read_cifar10(std::span<const std::filesystem::path> files);
 /// name may end in .gz.
 LAMINA_API ImageSet read_cifar10(const std::filesystem::path& folder, Part);
 
-/// Writes one file of records. The set must have images of 3 x 32 x 32 and 10 classes.
+/// Writes one file of records. The set must have images of 3 x 32 x 32 and at most 10 classes.
 LAMINA_API void write_cifar10(const std::filesystem::path&, const ImageSet&);
 
 /// Lists of ids in this library's file format. All numbers are little-endian:
@@ -128,7 +128,7 @@ LAMINA_API Text make_text(std::string_view utf8);
 struct Batch {
   std::int64_t number = 0;    ///< number of the batch in its epoch, from 0
   Shape shape;                ///< shape of x; n is the number of samples in this batch
-  std::vector<float> x;       ///< ids are stored as exact whole numbers: they are below 2^24
+  std::vector<float> x;       ///< elements of the samples; ids are exact, because they are below 2^24
   std::vector<float> labels;  ///< the class of each sample, a whole number
 };
 
@@ -156,7 +156,7 @@ struct ImageOptions {
   /// rounded to whole rows and columns; edge pixels are repeated. Keras' example for CIFAR-10 has 0.1: 32 rows are
   /// shifted by -2 to 2 with probability 0.156 each, by -3 or 3 with 0.109 each.
   double shift = 0;
-  bool flip = false;  ///< left and right are swapped with probability 1/2, after the shift
+  bool flip = false;  ///< whether left and right are swapped with probability 1/2, after the shift
 };
 
 /// Images as f32. Throws UsageError for a set that is empty or inconsistent, and options out of range.
@@ -174,18 +174,18 @@ struct TextOptions {
   bool one_hot = false;
 };
 
-/// Windows of a text; the label is the character that follows. There are ceil((length - window) / step) of them. Throws
-/// UsageError for a text that has none, or a window or step below 1.
+/// Windows of a text; the label is the character that follows. The number of windows is ceil((length - window) / step).
+/// Throws UsageError for a text without a window, or a window or step below 1.
 LAMINA_API std::unique_ptr<Source> text_source(Text, TextOptions = {});
 
 /// The numbers 0 to count - 1 in an order that depends on seed and epoch alone: the Fisher-Yates shuffle with words of
-/// Philox. `count` is below 2^32; throws UsageError.
+/// Philox. Throws UsageError unless `count` is from 0 to 2^32 - 1.
 LAMINA_API std::vector<std::uint32_t> shuffled(std::int64_t count, std::uint64_t seed, std::uint64_t epoch);
 
 struct LoaderOptions {
   int batch = 32;
-  bool shuffle = true;     ///< a new order in every epoch; false: the source's order
-  bool drop_last = false;  ///< drop the last batch if it is not full
+  bool shuffle = true;     ///< whether every epoch has a new order; false: the source's order
+  bool drop_last = false;  ///< whether to drop the last batch if it is not full
   std::uint64_t seed = 0;
   int threads = 1;  ///< threads that prepare batches; 0: next() prepares them in the caller's thread
   int ahead = 3;    ///< most batches that are ready before they are requested; at least 1
@@ -195,11 +195,11 @@ struct LoaderOptions {
 };
 
 /// Gives the batches of an epoch in order, and prepares the next batches meanwhile. For one calling thread.
-/// Memory: ahead + 1 batches, reused.
+/// Memory: ahead + 1 batches, reused; without threads one batch.
 class LAMINA_API Loader {
  public:
-  /// The source must outlive it. Throws UsageError for options out of range, a source without samples, an epoch without
-  /// batches.
+  /// The source must outlive the loader. Throws UsageError for options out of range, a source without samples, an epoch
+  /// without batches.
   Loader(const Source&, LoaderOptions);
   ~Loader();                       ///< waits for samples in progress, not for their batches
   Loader(const Loader&) = delete;  // threads hold its address

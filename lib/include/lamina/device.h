@@ -46,8 +46,8 @@ class LAMINA_API CapturedGraph {
 class LAMINA_API Staging {
  public:
   virtual ~Staging() = default;
-  /// The bytes to write. Waits until the device has copied all that was uploaded from here. They may be written until
-  /// the next upload.
+  /// The bytes, which the caller may write until the next upload. Waits until the device has copied all that was
+  /// uploaded from here.
   virtual void* data() = 0;
   /// Enqueues a copy of `bytes` bytes, from offset `first` on, into the device's memory; does not wait.
   virtual void upload(void* to, std::size_t first, std::size_t bytes) = 0;
@@ -63,8 +63,8 @@ class LAMINA_API SideQueue {
   virtual bool idle() = 0;     ///< whether all work that was enqueued here has run; does not wait
 };
 
-/// One device with one queue of work, which runs in order. Its memory, timers and captured work must not
-/// outlive it; it lives as long as its backend.
+/// One device with one queue of work, which runs in order. Its memory, timers and captured work must not outlive it; it
+/// lives as long as its backend.
 class LAMINA_API Device {
  public:
   virtual ~Device() = default;
@@ -90,8 +90,8 @@ class LAMINA_API Device {
 
   /// Longest time for which hold() keeps the queue busy. 0: work runs as it is enqueued, so there is nothing to hold.
   virtual double longest_hold() const { return 0; }
-  /// Keeps the queue busy for about `seconds`, at most longest_hold(), so that marks and work enqueued
-  /// meanwhile begin without waiting for the host. It ends on time, whatever the host does. Enqueues; does not wait.
+  /// Keeps the queue busy for about `seconds`, at most longest_hold(), so that marks and work enqueued meanwhile begin
+  /// without waiting for the host. The hold ends on time, whatever the host does. Enqueues; does not wait.
   virtual void hold(double seconds);
 
   /// Takes readings of the device now. Changes nothing, never throws. Default: no readings.

@@ -41,9 +41,8 @@ struct LibraryVersion {
   std::string version;  ///< version, or why it is unknown
 };
 
-/// The software that drives the GPUs of this machine. With `loaded`, cuBLAS and cuDNN are opened to read their
-/// versions, as the system finds them, and stay open. Do not use it in a process that has yet to choose among several
-/// cuDNNs.
+/// The software that drives the GPUs of this machine. With `loaded`, opens the cuBLAS and cuDNN that the system finds,
+/// to read their versions; they stay open. Do not use `loaded` in a process that may later open another cuDNN.
 LAMINA_API std::vector<LibraryVersion> device_libraries(bool loaded);
 
 /// Measured peaks of a device; 0: not measured.
@@ -57,8 +56,8 @@ struct DeviceRates {
 };
 
 /// Takes about a second and at most 1 GiB of the device's memory. For a processor the rates of units and matrices stay
-/// 0, because its backend measures them. Any thread may call `stop`. Once it is true, the processor is measured no
-/// further, and rates that are not measured yet are 0. Throws DeviceError, OutOfMemory.
+/// 0, because its backend measures them. Any thread may call `stop`. Once it returns true, the measurement of a
+/// processor ends, and rates that are not measured yet are 0. Throws DeviceError, OutOfMemory.
 LAMINA_API DeviceRates measure(const DeviceInfo&, const std::function<bool()>& stop = {});
 
 }  // namespace lamina

@@ -34,8 +34,8 @@ class LAMINA_API Unsupported : public Error {
   ~Unsupported() override;
 };
 
-/// A call to a device or to its library failed. The message has the call, the status by name and
-/// number, the library's own text, file and line.
+/// A call to a device or to its library failed. The message has the call, the status by name and number, the library's
+/// own text, file and line.
 class LAMINA_API DeviceError : public Error {
  public:
   using Error::Error;
@@ -83,10 +83,13 @@ enum class Match { whole, part };
 /// The least number of characters to change, add or drop in `pattern` so that it matches `text`.
 LAMINA_API std::size_t edit_distance(std::string_view pattern, std::string_view text, Match = Match::whole);
 
-/// A clause for the end of an error message. It is `did you mean "resnet50" or "resnet101"?` with up to three names,
-/// nearest first; if no name is near, `valid names: "a", "b", ...`, truncated after a dozen; if no name is known,
-/// `there are none`. Near names are within an edit distance of a third of the wanted length (at least 2, case ignored),
-/// or contain the wanted name.
+/// A clause for the end of an error message. There are three cases:
+/// - some names are near: `did you mean "resnet50" or "resnet101"?`, with up to three names, nearest first;
+/// - no name is near: `valid names: "a", "b", ...`, truncated after a dozen;
+/// - no name is known: `there are none`.
+///
+/// Near names are within an edit distance of a third of the wanted length (at least 2, case ignored), or contain the
+/// wanted name.
 LAMINA_API std::string near_names(std::string_view wanted, const std::vector<std::string>& known);
 
 }  // namespace lamina

@@ -53,17 +53,17 @@ LAMINA_API std::string to_string(const GradientReport&);
 /// strongly curved. In f32 roundoff hides errors below a few hundredths of a tensor's gradient.
 /// The tolerance of each difference is the sum of two bounds:
 /// - curvature: the distance to (L(h) - L(-h)) / 2h, a formula with a greater error;
-/// - roundoff: 6 e / h, where e is the error of L. The weights of the formula sum to 1.5, times a margin of 4. e is
-/// measured by fourth differences of L over 1/64 of the step, to which the smooth part of L adds nothing: the largest
-/// of eight, divided by sqrt(70), the norm of their weights. e is at least the roundoff of the output alone.
+/// - roundoff: 6 e / h, where e is the error of L. 6 is the sum of the formula's absolute weights, 1.5, times a margin
+/// of 4. e is the largest of eight fourth differences of L with 1/64 of the step, divided by sqrt(70), the norm of
+/// their weights. The smooth part of L adds nothing to them. e is at least the roundoff of the output alone.
 /// Points are rounded to the type, and both sides of the comparison use the rounded points.
-/// Inputs are redrawn a few times to avoid kinks, parameter vectors are moved off 0 and 1, and parameter
-/// gradients are filled beforehand: with NaN where a pass overwrites them, with random numbers where it adds to them.
-/// Kinks are found in an unfused twin of the plan. The check compares the sides of borders (ReLU, PRelu, Pointwise),
-/// the winners of maxima and minima (max pooling, Reduce, Binary), and the largest logits and clipped numbers of cross
-/// entropies. The step is halved up to ten times until there is no kink; if a kink is left, the place is skipped and
-/// counted. Running statistics and dropout steps are restored before each run. Throws what
-/// Plan throws, and UsageError in inference mode and in half precision.
+/// Inputs are redrawn a few times to avoid kinks, parameter vectors are moved off 0 and 1, and parameter gradients are
+/// filled beforehand: with NaN where a pass overwrites them, with random numbers where it adds to them. Kinks are found
+/// in an unfused twin of the plan. The check compares the sides of borders (ReLU, PRelu, Pointwise), the winners of
+/// maxima and minima (max pooling, Reduce, Binary), and the largest logits and clipped numbers of cross entropies. The
+/// step is halved up to ten times until there is no kink; if a kink is left, the place is skipped and counted. Running
+/// statistics and dropout steps are restored before each run. Throws what Plan throws, and UsageError in inference mode
+/// and in half precision.
 LAMINA_API GradientReport check_gradients(const Graph&, Backend&, const Options&, const GradientCheck& = {});
 
 }  // namespace lamina

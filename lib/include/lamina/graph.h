@@ -30,7 +30,7 @@ struct Node {
   std::vector<Shape> state;   ///< BatchNorm: running mean, running variance; ScaleShift: scale, shift; Dropout: step
   /// For each parameter and each state: the slot of an earlier node with which it shares memory (Graph::share).
   std::vector<Slot> params_of{}, state_of{};
-  std::vector<bool> fixed{};  ///< for each parameter: whether training leaves it as it is (Graph::fix)
+  std::vector<bool> fixed{};  ///< whether training leaves a parameter as it is (Graph::fix)
 };
 
 /// Number of elements of the node's own parameters, which are neither fixed nor shared with an earlier node.
@@ -85,17 +85,18 @@ class LAMINA_API Graph {
   int find(std::string_view name) const;          ///< index of the node, or -1
 
   /// Makes nodes share a parameter: share("decoder.weight", "encoder.weight"). Both nodes read it, and their gradients
-  /// add up. It has the name of the earlier node; the other name is its alias. Running statistics of batch norms can be
-  /// shared, too: each node updates them, in order. Throws UsageError (unknown names with near ones, a state that is no
-  /// statistic, a parameter with a state, two of one node), ShapeError (other extents); the graph is then unchanged.
+  /// add up. The parameter keeps its name in the earlier node; its other name is an alias. Running statistics of batch
+  /// norms can be shared, too: each node updates them, in order. Throws UsageError (unknown names, with near names; a
+  /// state that is no statistic; a parameter with a state; two tensors of one node), ShapeError (different extents);
+  /// the graph is then unchanged.
   void share(std::string_view tensor, std::string_view with);
   /// Shares all parameters and statistics of two nodes, as in a module that is applied twice. Throws as above, and
   /// UsageError for nodes whose parameters differ in kind, or that have none.
   void share_all(std::string_view node, std::string_view with);
-  /// Turns a parameter into state: no pass computes its gradient and no update changes it. It is like a buffer in
-  /// PyTorch, or a parameter without requires_grad. Throws UsageError for an unknown name, with near ones.
+  /// Turns a parameter into state: plans have no gradient of it, and no update changes it. It is like a buffer in
+  /// PyTorch, or a parameter without requires_grad. Throws UsageError for an unknown name, with near names.
   void fix(std::string_view parameter);
-  std::vector<Stored> parameters() const;  ///< in order of the nodes, without fixed ones
+  std::vector<Stored> parameters() const;  ///< in order of the nodes, without fixed parameters
   std::vector<Stored> states() const;      ///< in order of the nodes, then the fixed parameters
 
   Graph first(std::size_t count) const;  ///< a copy of its first `count` nodes
@@ -131,7 +132,7 @@ inline Value relu(Value x, std::string name = {}) { return apply(Relu{}, {x}, st
 inline Value fully_connected(Value x, std::string name, FullyConnected op) { return apply(op, {x}, std::move(name)); }
 inline Value dropout(Value x, std::string name, Dropout op = {}) { return apply(op, {x}, std::move(name)); }
 inline Value softmax(Value x, std::string name = {}, Softmax op = {}) { return apply(op, {x}, std::move(name)); }
-/// Any Function. Some functions also have helpers of their own, below.
+/// Any Function. Some functions also have separate helpers, below.
 inline Value pointwise(Value x, std::string name, Pointwise op) { return apply(op, {x}, std::move(name)); }
 inline Value sigmoid(Value x, std::string name = {}) { return pointwise(x, std::move(name), {Function::sigmoid}); }
 inline Value tanh(Value x, std::string name = {}) { return pointwise(x, std::move(name), {Function::tanh}); }
@@ -173,7 +174,7 @@ inline Value gru(Value x, std::string name, Recurrent op) {
   op.cell = Cell::gru;
   return apply(op, {x}, std::move(name));
 }
-/// A Binary if the shapes differ.
+/// An Add of equal shapes, else a Binary.
 inline Value add(Value a, Value b, std::string name = {}) {
   return apply(a.shape() == b.shape() ? Op(Add{}) : Op(Binary{BinaryFunction::add}), {a, b}, std::move(name));
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Initial values of parameters, by name. Each is a function of a key alone, drawn as in lamina/random.h.
+// Initial values of parameters, by name. Each value is a function of a key alone, drawn as in lamina/random.h.
 
 #include <cstdint>
 #include <span>

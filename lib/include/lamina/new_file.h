@@ -12,7 +12,7 @@ namespace lamina {
 
 /// An old file stays as it is until keep() replaces it. Every function throws FileError, naming the file. If the target
 /// is a symbolic link, the link stays and the file that it points to is replaced. An old file's permissions are kept.
-/// The destructor removes the temporary file; the next writer removes one that a killed process left.
+/// The destructor removes the temporary file; the next writer removes files that a killed process left.
 class LAMINA_API NewFile {
  public:
   /// What happens to a target that is a pipe or a device: it is refused, or written in place.

@@ -15,9 +15,9 @@
 namespace lamina {
 
 struct OnnxOptions {
-  /// The extent of the batch axis of every input that has one. 0: as in the file, and 1 if the file leaves it open. The
-  /// operators determine the batch axis. It is the first axis; in an LSTM's or GRU's input whose first axis is time, it
-  /// is the second.
+  /// The extent of the batch axis of every input that has a batch axis. 0: as in the file, and 1 if the file leaves it
+  /// open. The operators determine the batch axis: as a rule the first axis, or the second if an LSTM or a GRU reads
+  /// the first as time.
   int batch = 0;
   /// The batch axis of inputs, by name, where the operators determine another axis.
   std::map<std::string, int> batch_axes{};
@@ -33,7 +33,7 @@ struct OnnxOptions {
   /// with two readers).
   std::int64_t most_computed_numbers = std::int64_t{1} << 28;
   /// Also reads a BatchNormalization that always normalises by the batch, and a Dropout that always drops. Models that
-  /// were exported for training have such nodes. They become BatchNorm and Dropout, which do this in training only.
+  /// were exported for training have such nodes. They become BatchNorm and Dropout, which do neither in inference.
   bool training = false;
   /// Whether initializers are trained, by their names in the file or by the ends of names ("*.scale"). Other
   /// initializers follow docs/onnx.md.
@@ -54,7 +54,7 @@ struct OnnxValue {
   std::string name;                           ///< name in the file
   std::vector<std::int64_t> extents;          ///< extents in the file, outermost first
   std::string node;                           ///< the node of the graph whose value it is
-  std::vector<std::vector<OnnxFactor>> axes;  ///< for each axis in the file its factors, outermost first
+  std::vector<std::vector<OnnxFactor>> axes;  ///< factors of each axis in the file, outermost first
 };
 
 /// A network that was read.
@@ -80,8 +80,9 @@ struct OnnxModel {
 /// Throws FileError for an invalid file: wrong lengths, nodes that read a value that no earlier node makes, extents
 /// that do not match, external data outside the file's folder. Memory is in proportion to the file and its external
 /// data, and to `most_computed_numbers`. Throws Unsupported for a valid file that the ops of this library do not
-/// express. Its message has up to ten lines, one for each such operator: the number of nodes, the name of the first,
-/// and the reason. Throws UsageError for options that do not fit the file.
+/// express. Its message has up to ten lines. A line is for one kind of node: the number of nodes, the name of the
+/// first, and the reason; from the seventh kind on, one line lists all. Throws UsageError for options that do not fit
+/// the file.
 LAMINA_API OnnxModel read_onnx(const std::filesystem::path&, const OnnxOptions& = {});
 
 /// An extent of an input that a file leaves open.

@@ -72,9 +72,8 @@ LAMINA_API DType input_dtype(const Op&, const std::vector<Shape>& x, std::size_t
 /// Element type of y and of its gradient: parameter_dtype for a loss, else `dtype`.
 LAMINA_API DType output_dtype(const Op&, DType dtype);
 
-/// The parts of the work of a unit. `backward_params` runs before `backward_data`.
-/// `prepare` makes the prepared form of parameters; `recompute` makes y again from x and saved, which
-/// it may write again.
+/// The parts of the work of a unit. `backward_params` runs before `backward_data`. `prepare` makes the prepared form of
+/// parameters. `recompute` makes y again from x and `saved`, and may write `saved` again.
 enum class Pass : std::uint8_t { forward, backward_params, backward_data, prepare, recompute };
 LAMINA_API std::string_view to_string(Pass);  ///< "forward"
 

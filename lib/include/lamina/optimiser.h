@@ -130,7 +130,7 @@ using Schedule = std::function<double(std::uint64_t updates)>;
 LAMINA_API Schedule constant_rate(double rate);
 /// rate / (1 + decay updates): Keras' `decay`.
 LAMINA_API Schedule inverse_time(double rate, double decay);
-/// rate x factor^floor(updates / every): PyTorch's StepLR. Throws UsageError for every below 1.
+/// rate x factor^floor(updates / every): PyTorch's StepLR. Throws UsageError if `every` is below 1.
 LAMINA_API Schedule step_decay(double rate, double factor, std::uint64_t every);
 /// From `rate` to `last` along half a cosine over `over` updates, then `last`: PyTorch's CosineAnnealingLR.
 LAMINA_API Schedule cosine(double rate, double last, std::uint64_t over);

@@ -33,9 +33,9 @@ struct Options {
   std::shared_ptr<Tuner> tuner{};             ///< tuner of choices with `measure`: make_tuner() of lamina/tuning.h
   bool fuse = true;
   Keep keep = Keep::all;
-  bool keep_values = false;     ///< for tests: no packing and no aliasing, so that every value can be read afterwards
-  bool input_gradient = false;  ///< compute the gradient of every input except labels and ids
-  bool accumulate_parameters = false;  ///< backward adds to parameter gradients instead of overwriting them
+  bool keep_values = false;     ///< whether every value can be read afterwards (no packing, no aliasing): for tests
+  bool input_gradient = false;  ///< whether to compute the gradient of every input except labels and ids
+  bool accumulate_parameters = false;  ///< whether backward adds to parameter gradients instead of overwriting them
   std::uint64_t seed = 0;              ///< seed of the numbers that the constructor draws
   /// Index of this batch's first image in the global batch of all ranks: dropout's mask covers the global batch.
   std::int64_t batch_offset = 0;
@@ -43,13 +43,13 @@ struct Options {
   /// over the ranks between calls (StepProperties::cross_rank_sums): a pass that gets no function throws UsageError.
   int sync_batch_norm_ranks = 1;
   std::optional<Optimiser> optimiser{};  ///< rule of update(), in training
-  double clip_norm = 0;  ///< above 0: update() scales all gradients together, so that their norm is at most this
+  double clip_norm = 0;  ///< largest norm of all gradients together; update() scales them down to it. 0: no limit
   /// First scale of dynamic loss scaling (LossScale), in f32 or half precision, for a graph that ends in a loss; 0: no
   /// loss scaling. Until update() divides by it, gradients are those of the loss times the scale.
   double loss_scale = 0;
   TableUpdates table_updates = TableUpdates::dense;  ///< updates of the graph's embeddings; lazy excludes clip_norm
   /// In inference: a plan on the same backend whose parameters and state this plan uses, by name, in place of its own.
-  /// They live as long as either plan. After they change, call parameters_changed() of this plan, too.
+  /// They live until both plans are destroyed. After they change, call parameters_changed() of this plan, too.
   const Plan* share = nullptr;
 };
 
@@ -60,11 +60,11 @@ struct MemoryReport {
   std::size_t optimiser = 0;  ///< the state of Options::optimiser
   std::size_t inputs = 0;     ///< inputs, output, and their wanted gradients
   std::size_t arena = 0;      ///< one block for everything below, packed by lifetime
-  /// The blocks in the arena by kind, each counted once, and the largest workspace of a call. Their sum exceeds
-  /// `arena`.
+  /// The blocks in the arena by kind, each counted once, and the largest workspace of a call. Their sum may exceed
+  /// `arena`: blocks share memory.
   std::size_t values = 0, gradients = 0, saved = 0, scratch = 0, workspace = 0;
   std::size_t prepared = 0;
-  bool workspace_exact = true;  ///< false: an upper bound (a library without its device; measured picks)
+  bool workspace_exact = true;  ///< whether `workspace` is exact, or a bound (a library without device; measured picks)
   std::size_t total() const { return parameters + state + optimiser + inputs + arena + prepared; }
 };
 
@@ -85,9 +85,9 @@ struct LiveMemory {
 /// throws.
 LAMINA_API std::vector<LiveMemory> predict_live_memory(const Graph&, Backend&, const Options& = {});
 
-/// By node: whether the gradient of its value is wanted. There are two conditions. The node or a node before it has
-/// parameters or is an input whose gradient is requested; and the output depends on the value, not only through labels
-/// and ids. In inference no gradient is wanted.
+/// By node: whether the gradient of its value is wanted. In inference no gradient is wanted. There are two conditions:
+/// - the node or a node before it has a parameter that is not fixed, or is an input whose gradient is requested;
+/// - the output depends on the value, not only through labels and ids.
 LAMINA_API std::vector<bool> wanted_gradients(const Graph&, const Options& = {});
 
 /// A unit of work: the nodes that run as one, and what a plan requests from its backend.
@@ -120,17 +120,18 @@ struct Call : StepProperties {
 /// running variance 1). Inputs that are read as labels or ids get valid whole numbers, equally likely (whole_numbers).
 /// The output gradient of a loss gets {1, 0}. Other inputs and output gradients get standard normal numbers. A
 /// counter-based generator, seeded by Options::seed and the name, gives the same numbers on every backend. Parameter
-/// gradients start at zero. The plan copies what it needs of the graph, and shares
-/// ownership of its backend if a shared_ptr owns it, as with make_backend. Any other backend must outlive the plan. On
-/// a moved-from plan every function but assignment throws UsageError. One caller at a time: forward(), backward(),
-/// update() and parameters_changed() throw UsageError, and run nothing, while another of them runs. Plans of one
-/// backend must not run at the same time either: a caller with several threads makes a backend for each.
+/// gradients start at zero. The plan copies what it needs of the graph, and shares ownership of its backend if a
+/// shared_ptr owns the backend, as with make_backend. Any other backend must outlive the plan. On a moved-from plan
+/// every function but assignment throws UsageError. One caller at a time: forward(), backward(), update() and
+/// parameters_changed() throw UsageError, and run nothing, while another of them runs. Plans of one backend must not
+/// run at the same time either: a caller with several threads makes a backend for each thread.
 class LAMINA_API Plan {
  public:
-  /// Throws ShapeError (batch norm over a single value, more than 2^58 bytes), UsageError (a graph that computes
-  /// nothing, a node that nobody reads, in training parameters that only labels or ids depend on, unknown names, a
-  /// max_error that is below 0 or NaN, numbers of an optimiser out of range, a plan to share that lacks a parameter),
-  /// Unsupported (by the backend), OutOfMemory, DeviceError.
+  /// Throws OutOfMemory, DeviceError, and
+  /// - ShapeError: in training batch norm over a single value; more than 2^58 bytes;
+  /// - UsageError: a graph that computes nothing, a node that nobody reads, in training parameters that only labels or
+  ///   ids depend on, unknown names, options out of range, a plan to share that lacks a parameter;
+  /// - Unsupported: what the backend does not support.
   Plan(const Graph&, Backend&, const Options& = {});
   ~Plan();
   Plan(Plan&&) noexcept;
@@ -142,14 +143,14 @@ class LAMINA_API Plan {
   /// Applies the gradients to all parameters at once, by Options::optimiser. The gradients are multiplied by
   /// `gradient_scale` first (1 / k after k backward passes that were added up). With accumulate_parameters they are
   /// zero afterwards. Enqueues; does not wait, does not allocate. Throws UsageError without an optimiser, without a
-  /// backward() since the last update(), and unless the rate is finite and at least 0.
+  /// backward() since the last update(), for a rate below 0, and unless both numbers are finite.
   void update(double learning_rate, double gradient_scale = 1);
   std::uint64_t updates() const;  ///< number of updates so far; with loss scaling it includes those that were skipped
   void set_updates(std::uint64_t now);  ///< for a run that is resumed: Adam's correction depends on it
 
   /// The next three functions need Options::loss_scale; without it they throw UsageError. scale_loss() is called before
   /// backward() and sets the output's gradient to the present scale times `share`, which is 1 for the loss itself. With
-  /// 1 it enqueues, and does not wait. Otherwise it waits, as the other two do. None of the three allocates.
+  /// a share of 1 it enqueues, and does not wait. Otherwise it waits, as the other two do. None of the three allocates.
   void scale_loss(double share = 1);
   LossScale loss_scale() const;
   void set_loss_scale(const LossScale&);  ///< for a run that is resumed
@@ -164,7 +165,7 @@ class LAMINA_API Plan {
   Tensor output() const;                                    ///< the value of the last node
   Tensor output_gradient() const;
   Tensor value(std::string_view node) const;      ///< valid until a later step reuses its bytes; see keep_values
-  Tensor gradient(std::string_view node) const;   ///< valid as long as the value is; null if not wanted
+  Tensor gradient(std::string_view node) const;   ///< valid until a later step reuses its bytes; null if not wanted
   Tensor parameter(std::string_view name) const;  ///< "layer1.0.conv1.weight"; a shared parameter has several names
   Tensor parameter_gradient(std::string_view name) const;
   Tensor state(std::string_view name) const;         ///< "layer1.0.bn1.running_mean", "drop6.step"
@@ -181,9 +182,9 @@ class LAMINA_API Plan {
   const Options& options() const;
   const MemoryReport& memory() const;
   const std::vector<Call>& calls() const;  ///< forward's, then backward's, in running order
-  std::size_t forward_calls() const;       ///< how many of the calls belong to forward
+  std::size_t forward_calls() const;       ///< number of calls that belong to forward
   /// The tensors that a call of calls() is bound to, as its kernel gets them. Lives as long as the plan. Throws
-  /// UsageError beyond the last.
+  /// UsageError for a number beyond the last call.
   const Args& args(std::size_t call) const;
   /// The nodes that run as one unit with `node`, in order; a value inside a unit does not exist.
   std::vector<std::string> unit_of(std::string_view node) const;

@@ -13,8 +13,8 @@ struct Interval {
   double low = 0, middle = 0, high = 0;
 };
 
-/// The least probability that an interval contains the true median. The number of n independent samples below the
-/// median is binomial with p = 1/2, whatever their distribution.
+/// The least probability that an interval contains the true median. The number of samples below the median, among n
+/// independent samples of any distribution, is binomial with p = 1/2.
 constexpr double interval_level = 0.95;
 constexpr std::size_t fewest_samples =
     6;  ///< fewest samples for that level: the interval from the least to the greatest of six has 96.9 %

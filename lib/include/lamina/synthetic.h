@@ -26,7 +26,7 @@ struct Optimum {
 
 struct GlyphOptions {
   Shape image{1, 1, 28, 28};  ///< shape of an image: one channel, or three
-  int classes = 10;           ///< 2 to 10
+  int classes = 10;           ///< number of classes, 2 to 10
   /// false: digits. true: letters that are their own mirror images, for training with flips.
   bool symmetric = false;
   int shift = 1;               ///< most rows and columns that a glyph is shifted by, all shifts equally likely
@@ -72,7 +72,7 @@ class LAMINA_API Glyphs {
 struct ReviewOptions {
   std::uint32_t vocabulary = 500;   ///< ids: 0 padding, 1 start, 2 unknown, words from 3
   int shortest = 20, longest = 79;  ///< words of a review, all counts equally likely; the start mark comes first
-  double tilt = 0.1;                ///< how far the two classes' words differ: standard deviation of t
+  double tilt = 0.1;                ///< standard deviation of t: how far the words of the two classes differ
   std::uint64_t words_seed = 1;     ///< seed of t: it selects the two distributions, not the reviews
 };
 
@@ -98,16 +98,16 @@ class LAMINA_API Reviews {
 
  private:
   ReviewOptions options_;
-  std::vector<double> cumulative_[2];  ///< for each class, cumulative probabilities by word; the last is 1
+  std::vector<double> cumulative_[2];  ///< cumulative probabilities by word, of each class; the last is 1
   std::vector<double> ratio_;          ///< ln p(w | 1) / p(w | 0), by word
 };
 
 // ---- Text -----------------------------------------------------------------------------------------------------------
 
 struct MarkovOptions {
-  int characters = 8;            ///< 2 to 32: the first of " abcdefghijklmnopqrstuvwxyz.,;'-"
+  int characters = 8;            ///< number of characters, 2 to 32: the first of " abcdefghijklmnopqrstuvwxyz.,;'-"
   int order = 2;                 ///< characters that the next one depends on: 1 or more, characters^order <= 1024
-  double contrast = 2;           ///< how unequal the probabilities are
+  double contrast = 2;           ///< factor of z: how unequal the probabilities are
   std::uint64_t chain_seed = 1;  ///< seed of the probabilities, not of the text
 };
 

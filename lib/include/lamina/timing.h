@@ -9,7 +9,7 @@
 
 namespace lamina {
 
-/// twice the cache of the largest GPUs so far: a write of this size empties the cache
+/// Twice the bytes of a GPU's largest cache: a write of this size empties the cache.
 constexpr std::size_t twice_a_cache = std::size_t{256} << 20;
 
 /// Repeats `work`, which enqueues, until the device has worked for 50 ms and two consecutive batches of about 10 ms

@@ -58,7 +58,7 @@ struct TrainerOptions {
   Optimiser optimiser = Adam{};  ///< named_optimiser() has the usual learning rate of each
   Schedule learning_rate = constant_rate(1e-3);
   double clip_norm = 0;    ///< largest norm, as Options::clip_norm
-  int accumulate = 1;      ///< batches whose gradients are added up for an update; the last of an epoch may have fewer
+  int accumulate = 1;      ///< batches whose gradients make an update; the last update of an epoch may have fewer
   std::uint64_t seed = 0;  ///< seed of initial parameters, order, augmentation and dropout
   /// The first scale of the loss in f16, where small gradients would become 0. It adapts (LossScale). Other types have
   /// no scale.
@@ -67,9 +67,9 @@ struct TrainerOptions {
   /// share, batch_offset and sync_batch_norm_ranks.
   Options plan = Options();  // not {}: g++ 12 would warn falsely of its destructor
 
-  const Source* validation = nullptr;  ///< must outlive the trainer
-  bool shuffle = true;                 ///< a new order in every epoch
-  bool drop_last = false;  ///< drop the last batch if it is not full; otherwise extra rows fill it and do not count
+  const Source* validation = nullptr;  ///< validation data, or null; must outlive the trainer
+  bool shuffle = true;                 ///< whether every epoch has a new order
+  bool drop_last = false;  ///< whether to drop a last batch that is not full; else extra rows fill it and do not count
   int threads = 1;         ///< threads that prepare batches; with 0, train() prepares them itself
 
   /// Initialiser of the weights of convolutions and fully connected ops: a name of lamina/initialisers.h. Other
@@ -110,10 +110,11 @@ struct TrainerOptions {
 /// ranks of the same global batch. On a moved-from trainer every function except assignment throws UsageError.
 class LAMINA_API Trainer {
  public:
-  /// Source and backend must outlive the trainer. Throws UsageError (a graph of another form, a source that does not
-  /// fit it, options out of range, batch norm with a last batch that is not full, a checkpoint of another run or other
-  /// data, an unknown initialiser, ranks whose runs differ), FileError (a checkpoint that cannot be read, or whose
-  /// folder is missing), and what Plan throws.
+  /// Source and backend must outlive the trainer. Throws what Plan throws, and
+  /// - UsageError: a graph of another form, a source that does not fit it, options out of range, batch norm with a last
+  ///   batch that is not full, a checkpoint of another run or other data, an unknown initialiser, ranks whose runs
+  ///   differ;
+  /// - FileError: a checkpoint that cannot be read, or whose folder is missing.
   Trainer(const Graph&, Backend&, const Source& train, TrainerOptions = {});
   ~Trainer();
   Trainer(Trainer&&) noexcept;
@@ -132,8 +133,8 @@ class LAMINA_API Trainer {
   /// The score without dropout, with the present parameters.
   Score evaluate(const Source&);
 
-  /// The scores of the epoch that began last, batch by batch. Empty until a batch is done, if the run began or
-  /// resumed at the start of an epoch. Waits for the device.
+  /// The scores of the epoch that began last, batch by batch. Empty in a new run, and after a resume at the start of an
+  /// epoch, until a batch is done. Waits for the device.
   std::vector<Score> batch_scores() const;
 
   Plan& plan();  ///< the training plan; its parameters are the present ones

@@ -42,9 +42,11 @@ struct Raced {
 /// Times the candidates in turns (A B C, C B A, ...), so that a slow drift of the machine favours none. One round to
 /// warm up comes first. `time(i)` returns seconds, or nothing if the candidate cannot run: it then has no rounds.
 ///
-/// The first candidate stays, since it would be taken without a race. Any other leaves when it is clearly slower: if
-/// its warm-up took over 10 ms and over four times the shortest, or if, after at least three rounds, its whole interval
-/// is above twice the interval of the least median. After `fewest_samples` rounds the race ends if only one is left.
+/// The first candidate stays, since it would be taken without a race. Any other leaves when it is clearly slower:
+/// - its warm-up took over 10 ms and over four times the shortest warm-up; or
+/// - after at least three rounds, its whole interval is above twice the interval of the least median.
+///
+/// After `fewest_samples` rounds the race ends if only one candidate is left.
 LAMINA_API std::vector<Raced> race(std::size_t candidates,
                                    const std::function<std::optional<double>(std::size_t)>& time,
                                    const RaceRules& = {});
@@ -103,7 +105,7 @@ LAMINA_API LayerTuning::Picked pick(const std::vector<LayerTuning::Candidate>&,
 
 struct TuningRules {
   RaceRules race{};
-  double longest_seconds = 1;          ///< limit on a run of an algorithm ten times as slow on one image as the fastest
+  double longest_seconds = 1;          ///< limit on a run on the batch, for an algorithm that is slow on one image
   std::string rule{};                  ///< algorithm that counts as the rule's pick; empty: the backend's
   std::vector<std::string> further{};  ///< algorithms to try besides those that the backend lists
   bool even_alone = false;             ///< whether to measure a candidate that is the only one
@@ -116,9 +118,10 @@ struct TuningRules {
 /// Times the algorithms for this pass of the unit, except those that the backend refuses under the choice's limits. All
 /// run in one buffer, on the same numbers, with the betas of the unit, between two marks of the device's timer. The
 /// other passes run as the choice says: by rule, or by name. An algorithm that does not fit into the memory takes no
-/// part. An algorithm that throws Unsupported, UsageError or OutOfMemory while it runs is out, and also one that throws
-/// DeviceError if the device still works. For a batch, each algorithm runs on one image first. An algorithm that is ten
-/// times as slow there, and would take longer than the rules allow, does not run on the batch.
+/// part. Nor does an algorithm that throws Unsupported, UsageError or OutOfMemory while it runs, or DeviceError if the
+/// device still works. For a batch, each algorithm runs on one image first. An algorithm that is ten times as slow
+/// there as the fastest, and would take longer than the rules allow, does not run on the batch, unless the rule picks
+/// it.
 LAMINA_API LayerTuning tune(Backend&, const Spec&, Pass, const Choice&, void* buffer, std::size_t buffer_bytes,
                             const TuningRules& = {});
 
@@ -164,9 +167,9 @@ class LAMINA_API ChoiceCache {
     Algorithms algorithms;
   };
 
-  /// Reads the file. A missing file is an empty cache. So is a file in an earlier version of the format; the first
-  /// save() replaces it. Throws FileError, naming file and entry: unreadable, not a regular file, not JSON, not of
-  /// this format, of a later version of the format, a repeated key.
+  /// Reads the file. A missing file is an empty cache. A file in an earlier version of the format counts as missing;
+  /// the first save() replaces it. Throws FileError, naming file and entry: unreadable, not a regular file, not JSON,
+  /// not of this format, of a later version of the format, a repeated key.
   explicit ChoiceCache(std::filesystem::path file);
 
   std::optional<Algorithms> find(const ChoiceKey&) const;

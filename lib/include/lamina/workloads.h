@@ -46,7 +46,7 @@ struct WorkloadOptions {
 struct PreparedWorkload {
   Graph graph;
   std::unique_ptr<Source> training, validation;  ///< lstm_text has no validation
-  TrainerOptions options;                        ///< without a checkpoint and callbacks
+  TrainerOptions options;                        ///< options, without a checkpoint and callbacks
   std::string data;                              ///< name of the data: "MNIST", or "synthetic glyphs"
   bool synthetic = true;
   /// What the best classifier of a synthetic set reaches on these validation samples. lstm_text has no validation

@@ -81,7 +81,7 @@ double roundings(const ConvUnit& c, Pass pass) {
 double direct_error(const ConvUnit& c, Pass pass, Machine&) {
   const double sum = (roundings(c, pass) + 2) * unit_roundoff(DType::f64);
   if (c.dtype == DType::f64) return sum;
-  // The result is rounded once. With beta 1 or a folded filter there is a second rounding.
+  // The result is rounded once. If it is added to old contents, or the filter is folded, there is a second rounding.
   const double twice = 2 * unit_roundoff(c.dtype);
   return sum + twice / (1 - twice);
 }

@@ -2,7 +2,7 @@
 // Functions that the algorithms of a convolution share, and the interface of each algorithm.
 //
 // A batch norm that follows in inference is folded: forward then reads a filter and a bias made by prepare. ReLU is a
-// part of the epilogue. Any other function is a kernel of its own, which runs in place after the pass: see apply().
+// part of the epilogue. Any other function has a separate kernel, which runs in place after the pass: see apply().
 
 #include <algorithm>
 #include <string>
@@ -25,7 +25,7 @@ inline ConvGeometry geometry_of(const Conv& op) {
 /// The filter that a forward pass reads, and its epilogue.
 template <class T>
 struct ForwardInputs {
-  const T* w;  ///< the filter or, if prepare transforms filters, the transformed one
+  const T* w;  ///< the filter or, if prepare transforms filters, the transformed filter
   ConvEnd<T> end;
 };
 

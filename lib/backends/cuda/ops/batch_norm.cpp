@@ -1,4 +1,4 @@
-// Batch normalisation, optionally with an Add and a ReLU or with a function after it: binds its kernels. Forward saves
+// Batch normalisation, alone or followed by an Add, an Add and a ReLU, or a function: binds its kernels. Forward saves
 // the statistics of each channel and the exact factors of y.
 
 #include "kernels/norm/batch_norm.h"

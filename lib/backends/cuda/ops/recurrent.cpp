@@ -25,13 +25,13 @@ constexpr const char *persistent_name = "persistent", *own_products_name = "step
 struct Layer {
   RecurrentExtent extent;
   int channels;    ///< channels of x; for ids the vocabulary's size, as if one-hot
-  int vocabulary;  ///< 0: x is not ids
+  int vocabulary;  ///< size of the vocabulary; 0: x is not ids
   bool training, persistent, wants_dx, add_dx, add_dw;
-  Machine* blas;  ///< null: products are our own
+  Machine* blas;  ///< machine whose blas() makes the products; null: our own kernels do
 
   int gates() const { return 4 * extent.hidden; }
   int products() const { return extent.matrices() * extent.hidden; }  ///< rows of weights
-  /// Number of first rows of weight_hh whose gates are neighbours in a row of `dgates`: all; in a GRU only r and z.
+  /// Number of rows of weight_hh, from the first, whose gates are neighbours in `dgates`: all; in a GRU those of r, z.
   int together() const { return (extent.gru ? 2 : 4) * extent.hidden; }
   int rows() const { return extent.images * extent.steps; }
 };
@@ -174,7 +174,7 @@ void backward(Stream stream, const Layer& l, const Args& args) {
   recurrent_from_rows(stream, static_cast<const T*>(memory.rows), {l.extent.reverse}, view<T>(args.dx[0]), l.add_dx);
 }
 
-/// The algorithm of a step for these passes: the one that the choice names, or the best. A step has only one name.
+/// The algorithm of a step for these passes: named by the choice, or the best. A step has only one name.
 std::string algorithm_of(const std::string& unit, const Recurrent& op, const Choice& choice,
                          const std::vector<Pass>& passes) {
   const std::vector<std::string> known = recurrent_algorithms(op);

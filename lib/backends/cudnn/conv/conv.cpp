@@ -25,7 +25,7 @@ namespace {
 struct Unit : ConvUnit {
   Session& session;
   const Api& api;
-  std::shared_ptr<const HalfConv> halves;  ///< null for f32 and f64
+  std::shared_ptr<const HalfConv> halves;  ///< half forms of the unit; null for f32 and f64
   bool masks;                              ///< whether the gradients need the masked dy
   std::size_t filter_offset;               ///< offset of the filter in prepared memory; a folded bias is before it
 
@@ -80,7 +80,7 @@ struct OnePass : Unit {
   std::shared_ptr<const ConvProblem> problem;
   Taken taken;
 
-  /// The address `further` bytes behind the library's workspace. The copy of x is there first, then dw in halves.
+  /// The address `further` bytes behind the library's workspace. The copy of x comes first there, then dw in halves.
   void* behind_library(const Args& args, std::size_t further = 0) const {
     return static_cast<char*>(args.workspace) + aligned(taken.workspace_bytes + further);
   }

@@ -103,7 +103,7 @@ struct Rows {
     if (answer != nullptr) {
       if (const std::string reason = math_refusal(dtype, choice.math, answer->math); !reason.empty())
         next.refusal = next.algorithm + ": " + reason;
-      // In strict math the answer's math is not taken over: standard math would allow TF32.
+      // In strict math the answer's math is not used: standard math would allow TF32.
       if (choice.math == Math::tf32 || is_half(dtype)) own_math = answer->math;
     }
     taken.math = choice.math == Math::tf32 && own_math != math_type::fma ? Math::tf32 : Math::strict;

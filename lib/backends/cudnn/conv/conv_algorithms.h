@@ -1,5 +1,5 @@
 #pragma once
-// The table of the library's algorithms of a convolution.
+// The table of the library's algorithms of a convolution, and the choice of one.
 
 #include <functional>
 #include <span>
@@ -24,8 +24,8 @@ struct Row {
 /// The rows of a pass, by number.
 std::span<const Row> conv_algorithms(Pass);
 
-/// Whether the unit has a fused call: it is of f32, has a bias (its own or a folded batch norm's), ends in a ReLU, and
-/// its addend, if any, has the pitch of y. Only running the call shows whether the library supports it.
+/// Whether the unit has a fused call: it is of f32, has a bias or a folded batch norm, ends in a ReLU, and its addend,
+/// if any, has the pitch of y. Only running the call shows whether the library supports it.
 bool has_fused_call(const Spec&);
 
 /// The names of all rows, and of their fused calls.

@@ -80,7 +80,7 @@ class Target {
 
   const Api& api() const { return api_; }
   HandleObject* handle() const { return handle_; }  ///< null if the device is absent
-  /// The device's properties that a plan depends on. Empty for a handle's device before 9.8, which does not tell them.
+  /// The device's properties that a plan depends on. Empty for a device given by its handle if cuDNN is before 9.8.
   const std::string& properties() const { return properties_; }
   /// Tells a descriptor the device, if its kind has an attribute for it. cuDNN crashes on a plan without a device.
   void tell(Descriptor& to, Kind) const;

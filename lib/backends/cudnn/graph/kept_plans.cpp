@@ -50,7 +50,7 @@ std::optional<std::string> KeptPlans::find(const std::string& key, std::string& 
   std::ifstream stream(file(key), std::ios::binary);
   if (!stream) return std::nullopt;
   const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  // The plan follows the key. The file is whole if it equals the contents that this plan would be kept with.
+  // The plan follows the key. The file is undamaged if it equals what keep() would write for this plan.
   const std::string before = "\n" + key + "\n";
   if (const std::size_t at = text.find(before); at != text.npos) {
     const std::size_t begin = at + before.size();

@@ -16,7 +16,7 @@ class KeptPlans {
   /// The plan of the key, if there is one. `complaint` names a file that is damaged or of another key.
   std::optional<std::string> find(const std::string& key, std::string& complaint) const;
 
-  /// Keeps a plan; it replaces a plan of the same key. If that fails, `complaint` says why.
+  /// Keeps a plan, and replaces a plan of the same key. If the file cannot be written, `complaint` says why.
   void keep(const std::string& key, const std::string& plan, std::string& complaint) const;
 
   std::filesystem::path file(const std::string& key) const;

@@ -9,8 +9,8 @@
 namespace lamina::cudnn::graph {
 
 /// The tensors that a graph names, by cuDNN's unique id. The backward graphs of a convolution or a fully connected
-/// layer have dx, dw and dy at the ids of x, w and y; only a masked dx has id_dx. Other gradients have ids of their
-/// own. Tensors between two operations are not stored, and have ids from `first_virtual` on.
+/// layer have dx, dw and dy at the ids of x, w and y; only a masked dx has id_dx. Other gradients have separate ids.
+/// Tensors between two operations are not stored, and have ids from `first_virtual` on.
 enum TensorId : std::int64_t {
   not_stored = 0,
   id_x = 1,

@@ -69,7 +69,7 @@ class UnitEngines {
   struct Known {
     PartRef graph;
     std::vector<std::pair<std::string, CudnnEngine>> engines{};  ///< proposals by name, in the library's order
-    std::map<std::string, PlanRef> built{};                      ///< by name of the engine
+    std::map<std::string, PlanRef> built{};                      ///< plans by name of the engine
   };
   const Target& target(Session&);
   std::vector<Alternative> of_one_graph(const Spec&, Pass, const Choice&, Session&, const MakeStep&);
@@ -79,7 +79,7 @@ class UnitEngines {
   std::string json_;
   KeptPlans kept_;
   std::optional<Target> target_;
-  std::map<std::string, Known> known_;    ///< by graph
+  std::map<std::string, Known> known_;    ///< graphs by their lines
   std::optional<std::string> complaint_;  ///< first complaint about the folder; empty once it was reported
 };
 

@@ -11,14 +11,14 @@
 
 namespace lamina::cudnn {
 
-/// Members have the C names without "cudnn", so code reads like the manual. A missing function is
-/// null; calling it through LAMINA_CUDNN (call.h) throws a LoadError that names it.
+/// Members have the C names without "cudnn", so code reads like the manual. A missing function is null; calling it
+/// through LAMINA_CUDNN (call.h) throws a LoadError that names it.
 struct Api {
 #define LAMINA_CUDNN_MEMBER(name, ...) std::add_pointer_t<__VA_ARGS__> name = nullptr;
   LAMINA_CUDNN_ENTRY_POINTS(LAMINA_CUDNN_MEMBER)
 #undef LAMINA_CUDNN_MEMBER
 
-  std::size_t version = 0;  ///< as reported by the library: 91900 for 9.19.0, 8907 for 8.9.7
+  std::size_t version = 0;  ///< version, as the library reports it: 91900 for 9.19.0, 8907 for 8.9.7
   std::string directory;    ///< the folder of its file; empty for a table that came from no file
   std::string unopened;     ///< parts of the directory that did not open, and why; some parts of 9 need a driver
 
@@ -58,8 +58,8 @@ class Library {
 /// The directories of the cuDNN files that this process has mapped, sorted.
 std::vector<std::string> mapped_directories();
 
-/// Call it once the library has opened its parts (with its first convolution descriptor, or handle).
-/// Throws LoadError, which names both directories, if the parts come from more than one directory.
+/// Call it after the library has opened its parts (with its first convolution descriptor, or handle). Throws LoadError,
+/// which names both directories, if the parts come from more than one directory.
 void check_one_directory(const Api&);
 
 }  // namespace lamina::cudnn

@@ -1,6 +1,6 @@
 #pragma once
-// Services of the machine besides cuDNN: a device with a stream, matrix products, the fold of a batch norm,
-// sequences as rows, ops that cuDNN lacks.
+// Services of the machine besides cuDNN: a device with a stream, matrix products, the fold of a batch norm, sequences
+// as rows, ops that cuDNN lacks.
 
 #include <cstddef>
 #include <cstdint>

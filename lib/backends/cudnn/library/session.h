@@ -30,8 +30,8 @@ class Session {
   /// The library, opened by the first call that succeeds. Throws LoadError.
   const Api& api();
 
-  /// Whether there is a device for a handle. Without one, a convolution is lowered with workspace that is not exact,
-  /// and a recurrent op is not lowered. Other ops need a device only to run.
+  /// Whether there is a device for a handle. Without a device, a convolution is lowered with workspace that is not
+  /// exact, and a recurrent op is not lowered. Other ops need a device only to run.
   bool has_device() const { return machine_->unavailable().empty(); }
 
   /// The handle, on the device's stream. Throws LoadError (also for a mixture of directories) and DeviceError.

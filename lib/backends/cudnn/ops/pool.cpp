@@ -32,9 +32,9 @@ const void* minus_infinity(DType dtype) {
 }
 
 /// One pooling of one unit. The library rounds the number of windows down. If an op rounds up and gets more windows,
-/// the library is called all the same, since some versions accept it. If a version refuses, x is copied to the
-/// workspace and padded with rows and columns of minus infinity as far as the windows reach. From then on only the copy
-/// is used. Means cannot use such a copy: for them the refusal remains.
+/// the library is called anyway, since some versions accept them. If a version refuses, x is copied to the workspace
+/// and padded with rows and columns of minus infinity as far as the windows reach. From then on only the copy is used.
+/// Means cannot use such a copy: for them the refusal remains.
 class Pooling : Ends {
  public:
   Pooling(const Op& op, const Spec& spec, Session& in, int mode, const Window& w) : Ends(spec, in), pooling_(api) {

@@ -6,11 +6,12 @@
 // The library takes no ids, so ids become one-hot vectors. It reads and writes sequences by steps, then images: our
 // kernels transpose them, and reverse the steps where the op does. All passes have one algorithm, because backward
 // reads the reserve space of forward. Every pass copies the weights to the places that the library names, never to
-// offsets of ours. The persist_ algorithms take no descriptor with one bias, so there are two: the op's, and a second
-// one beside the recurrent weights. The second is zero, except for m of a GRU: there it is the op's fourth bias.
+// computed offsets. The persist_ algorithms take no descriptor with one bias, so there are two: the op's bias, and a
+// second bias beside the recurrent weights. The second bias is zero, except for m of a GRU: there it is the op's fourth
+// bias.
 //
 // Only a run shows whether the library has persist_small_h for this device and these sizes. If no algorithm is named,
-// lowering tries persist_small_h on memory of its own, and takes standard if the library refuses.
+// lowering tries persist_small_h on temporary memory, and takes standard if the library refuses.
 
 #include <array>
 
@@ -296,7 +297,7 @@ class Sequence : Calls {
   RnnDataDescriptor x_, y_;
   TensorDescriptor state_;
   TensorDescriptor of_matrix_, of_bias_;     // outputs of a query for a place; not read, but no known caller omits them
-  std::vector<TensorDescriptor> gradients_;  // by parameter, then by the number of gates that lie together
+  std::vector<TensorDescriptor> gradients_;  // gradients by parameter, then by the number of joined gates
   std::size_t weight_bytes_ = 0, work_bytes_ = 0, reserve_bytes_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // y = exp(x - max) / sum along an axis, or its logarithm. The library takes channels only. Values are dense, so any
-// other axis is described to it as the channels of more, smaller images.
+// other axis is described to the library as the channels of more, smaller images.
 
 #include "lib/backends/cudnn/library/common.h"
 #include "lib/core/units/along.h"

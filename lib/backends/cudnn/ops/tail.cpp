@@ -1,4 +1,4 @@
-// The library's calls for the ops behind the first op of a unit.
+// The library's calls for the ops after the first op of a unit.
 
 #include "tail.h"
 

@@ -28,7 +28,7 @@ constexpr const char* depthwise_name = "depthwise";
 constexpr const char* winograd_name(int tile) { return tile == 2 ? "winograd_2x2" : "winograd_4x4"; }
 
 /// The step of a pass by one algorithm. Winograd has tiles of 2x2 or 4x4: `tile` is 2 or 4. In inference, its forward
-/// pass over few tiles reads filters that winograd_prepare() has transformed. Its values may be in bf16.
+/// pass over few tiles reads filters that winograd_prepare() has transformed. Winograd's values may be in bf16.
 Lowered::Step direct_step(const ConvUnit&, Pass, const Choice&, const Context&);
 Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, const Choice&, const Context&);
 Lowered::Step im2col_eigen_step(const ConvUnit&, Pass, const Choice&, const Context&);
@@ -39,8 +39,8 @@ Prepared winograd_prepare(const ConvUnit&, int tile, const Context&);
 Lowered::Step im2col_gemm_on_pairs_step(const ConvUnit&, Pass, const Context&);
 
 /// The step of a pass by bf16_gemm: a product of pairs of bf16. `product` makes the step of an f32 unit with the
-/// kernels InstructionSet::f32_pairs; below, `product_error` gives the bound of that step. A fully connected op is
-/// given in the form as_1x1(): a 1x1 convolution of images of one pixel.
+/// kernels InstructionSet::f32_pairs. In bf16_gemm_error(), `product_error` gives the bound of that step. A fully
+/// connected op is given in the form as_1x1(): a 1x1 convolution of images of one pixel.
 Lowered::Step bf16_gemm_step(const ConvUnit&, Pass, const Context&,
                              Lowered::Step (*product)(const ConvUnit&, Pass, const Context&));
 /// Prepares scale and bias of a folded batch norm, then the weights in pairs, for forward passes in inference.
@@ -53,10 +53,10 @@ ConvUnit as_1x1(ConvUnit);
 std::string bf16_gemm_refusal(const ConvUnit&, Pass, const Context&);
 std::string depthwise_refusal(const ConvUnit&, Pass, const Context&);
 
-/// Whether the rule prefers products of pairs to products of f32. It does not where there is nothing to pair.
+/// Whether the rule prefers products of pairs to products of f32: false where there is nothing to pair.
 bool bf16_gemm_pays(const ConvUnit&, Pass, const Context&);
-/// Whether `depthwise` is faster than im2col_gemm, as measured on layers of ResNeXt-50 and RegNetX-400MF: FilterSums
-/// with AVX-512, PlaneSums with AVX2.
+/// Whether `depthwise` is faster than im2col_gemm, as measured on layers of ResNeXt-50 and RegNetX-400MF, with AVX-512
+/// for FilterSums and with AVX2 for PlaneSums.
 bool depthwise_pays(const ConvUnit&, Pass, const Context&);
 /// Whether Winograd, with the largest tile that takes the unit, is likely the fastest algorithm (docs/ops/conv.md).
 bool winograd_pays(const ConvUnit&);

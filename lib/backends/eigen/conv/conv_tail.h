@@ -34,7 +34,7 @@ std::int64_t fold_elements(const ConvUnit& c) {
 template <class T>
 struct ConvTail {
   std::optional<Bounds<T>> bounds;
-  std::shared_ptr<const Activation<T>> activation;  ///< null: none
+  std::shared_ptr<const Activation<T>> activation;  ///< function other than a ReLU or a clip; null: none
 
   ConvTail(const ConvUnit& c, const InstructionSet& set) {
     if (c.relu) bounds = Bounds<T>{T{0}, std::numeric_limits<T>::infinity()};

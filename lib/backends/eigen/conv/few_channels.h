@@ -5,7 +5,7 @@
 //   sums[(c, r, s)][(p, q)] = sum over k of w[k][c][r][s] * dy[k][p][q]
 //
 // The taps fill register tiles that channels alone would leave mostly empty. Each row of the sums is then added to the
-// elements of dx that its tap reads. One thread makes an image (or one channel of it) from its first row to its last,
+// elements of dx that its tap reads. One thread makes an image (or some channels of it) from its first row to its last,
 // so that the order of the sums is fixed.
 
 #include <algorithm>
@@ -147,7 +147,7 @@ class FewChannelsData {
   const MicroKernels<T>* kernels_;
   int image_parts_, channel_parts_;
   int block_rows_;
-  std::vector<ColumnProduct<T>> products_;  // by channels - 1; then the same for the last, smaller block
+  std::vector<ColumnProduct<T>> products_;  // products by channels - 1; then those for the last, smaller block
   std::size_t product_bytes_ = 0;
 };
 

@@ -15,7 +15,7 @@ namespace lamina::eigen {
 struct PositionBlocks {
   std::int64_t count, grid;  ///< positions of all images, and of one image
   bool in_place;             ///< whether rows are not copied: a block then has whole images, or is within one image
-  Partition partition;       ///< its `columns` are parts of the positions
+  Partition partition;       ///< partition whose `columns` are parts of the positions
   std::int64_t depth = 0;    ///< most positions of a block
 
   IndexRange of(int part) const { return share_of(count, 1, part % partition.columns, partition.columns); }
@@ -52,8 +52,8 @@ struct PositionBlocks {
 };
 
 /// The bytes of a row of a block, and the most channels of its transposed side. The transposed channels of a block fill
-/// half a second-level cache. Rows that must be copied are copied again for each block of channels, so such blocks have
-/// more channels.
+/// half a second-level cache. Blocks whose rows must be copied have more channels, because the rows are copied again
+/// for each block of channels.
 struct BlockExtents {
   std::int64_t row_bytes, channels;
 };

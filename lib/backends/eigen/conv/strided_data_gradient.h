@@ -145,11 +145,11 @@ class StridedDataGradient {
   bool fills() const { return has_gaps_ && residues_.size() == 1 && residues_[0].h == 0 && residues_[0].w == 0; }
 
   /// Weights of one group, transposed for every residue: to[weights_at + c * weights_ld + k * taps + t] =
-  /// w[k][c][taps[t]] for k in [first, last). It takes some channels at a time, so that it writes to few pages.
+  /// w[k][c][taps[t]] for k in [first, last). Takes some channels at a time, to write to few pages.
   void transpose_weights(const T* w, T* to, std::int64_t first, std::int64_t last) const {
     const std::int64_t kernel = std::int64_t{c_.op.kernel.h} * c_.op.kernel.w, channels = c_.group_channels();
     if (kernel == 1) {
-      for (const Residue& residue : residues_) {  // one, or none where padding alone is read
+      for (const Residue& residue : residues_) {  // one residue, or none where padding alone is read
         kernels_->transpose(to + first, residue.weights_ld, w + first * channels, channels, nullptr, 0, last - first,
                             channels);
       }

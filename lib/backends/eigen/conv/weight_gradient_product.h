@@ -2,10 +2,10 @@
 // The gradient of a convolution's weights and bias: columns of x times dy, summed over every output position.
 //
 // One side of the product is read as rows of positions, and its other side is transposed and packed. As a rule the rows
-// come from x, as they are cheap to copy, and dy, the smaller matrix, is transposed: the result is dw^T[(c, r, s)][k].
-// Where windows are 1x1 and x has fewer channels than dy, the sides change places. Threads share the rows or, where dw
-// is small, the positions. A thread that has a share of the positions has partial sums of its own, and these are added
-// up in the order of the threads.
+// come from x, because they are cheap to copy, and dy, the smaller matrix, is transposed: the result is
+// dw^T[(c, r, s)][k]. Where windows are 1x1 and x has fewer channels than dy, the sides change places. Threads share
+// the rows or, where dw is small, the positions. With shared positions each thread has partial sums, which are added up
+// in the order of the threads.
 
 #include <algorithm>
 #include <cstddef>
@@ -96,8 +96,8 @@ class WeightGradientProduct {
   struct Operands {
     Source<T> x;
     Source<T> dy;  // read through its mask
-    T* dw;         // null: not wanted
-    T* db;         // null: not wanted
+    T* dw;         // gradient of weights; null: not wanted
+    T* db;         // gradient of bias; null: not wanted
     bool add;
   };
   struct Buffers {
@@ -117,7 +117,7 @@ class WeightGradientProduct {
     Source<T> left, right;
     IndexRange rows, positions;
     T* partial;
-    double* bias_sums;  // null: not wanted of this part
+    double* bias_sums;  // sums for the bias; null: not wanted of this part
   };
 
   Buffers allocate(ScratchAllocator& scratch) const {

@@ -146,17 +146,19 @@ class ColumnProduct {
     return {in_block * unit, divide_up(units, in_block)};
   }
 
-  /// Two threads that write to one cache line wait for each other. So many columns are divided into parts of whole
-  /// lines; few columns into parts of vectors, which divide more evenly.
+  /// Many columns are divided into parts of whole cache lines: two threads that write to one line wait for each other.
+  /// Few columns are divided into parts of vectors, which divide more evenly.
   static std::int64_t grain_of(std::int64_t columns, std::int64_t lanes) {
     const std::int64_t line = std::max(lanes, line_bytes / static_cast<std::int64_t>(sizeof(T)));
     return columns >= 16 * line ? line : lanes;
   }
 
-  /// Number of columns of an image that are read in place, in whole vectors. It is 0 in these cases. Columns are not
-  /// the image. The first factor has so many rows that packed panels pay: their rows lie side by side. Rows that are
-  /// whole pages apart share few sets of a cache. A panel of one vector is slow. Rows of short vectors end within cache
-  /// lines, which the next panel reads again.
+  /// Number of columns of an image that are read in place, in whole vectors. It is 0 in five cases:
+  /// - columns are not the image;
+  /// - the first factor has many rows: packed panels, whose rows lie side by side, are then faster;
+  /// - rows are whole pages apart and would share few sets of a cache;
+  /// - a panel would have one vector, which is slow;
+  /// - vectors are short: rows would end within cache lines, which the next panel reads again.
   static std::int64_t columns_in_place(const Columns& columns, std::int64_t rows, const MicroKernels<T>& kernels) {
     constexpr auto size = static_cast<std::int64_t>(sizeof(T));
     const std::int64_t lanes = kernels.lanes, body = columns.grid() / lanes * lanes;
@@ -169,8 +171,8 @@ class ColumnProduct {
   struct Section {
     Columns columns;
     std::int64_t offset;  // first column in an image
-    bool in_place;        // panels are columns of the source itself; offset is 0
-    bool few = false;     // half a vector of columns or less, packed along k
+    bool in_place;        // whether panels are columns of the source itself; offset is then 0
+    bool few = false;     // whether it has at most half a vector of columns, packed along k
     std::int64_t block_columns = 0;
   };
   struct Buffers {

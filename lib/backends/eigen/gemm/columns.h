@@ -138,8 +138,8 @@ class Columns {
     }
   }
 
-  /// The part with `columns` columns of each image, only if nothing is copied out of the image. The caller selects
-  /// these columns by an offset into the source.
+  /// The part with `columns` columns of each image. Nothing may be copied out of the image. The caller selects these
+  /// columns by an offset into the source.
   Columns part(std::int64_t columns) const {
     return {
         {images_, channels_, 1, static_cast<int>(columns)}, 1, static_cast<int>(columns), 1, {{0, 0}}, false, plane_};

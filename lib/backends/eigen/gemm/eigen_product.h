@@ -1,5 +1,5 @@
 #pragma once
-// Eigen's own matrix product, on one thread and in memory of ours.
+// Eigen's own matrix product, on one thread and in memory that the caller gives.
 
 #include <Eigen/Core>
 #include <algorithm>

@@ -30,7 +30,7 @@ struct Panel {
 };
 
 /// Number of vectors of the next panel if `left` are left: at most `most`. If most + 1 are left and most is above 2, it
-/// is most - 1, so that no single vector is left: its panel would be slow, because the product waits for its own sums.
+/// is most - 1: a last panel of one vector would be slow, because the product waits for its own sums.
 constexpr std::int64_t panel_vectors(std::int64_t left, std::int64_t most) {
   return std::min(left, left == most + 1 && most > 2 ? most - 1 : most);
 }

@@ -56,9 +56,9 @@ void put_numbers(const Tensor& to, std::int64_t at, const T* from, std::int64_t 
 template <class T>
 class Output {
  public:
-  /// Stores are non-temporal if the tensor is large and its lines need not be in cache: it shares no memory with a
-  /// tensor in `reads`, and `reads_itself` is false (its old numbers are not needed). `run`: number of elements that
-  /// are written one after another; stores of short runs are normal.
+  /// Stores are non-temporal if the tensor is large, shares no memory with a tensor in `reads`, and its old numbers are
+  /// not needed (`reads_itself` is false). `run`: number of elements that are written one after another; stores of
+  /// short runs are normal.
   Output(const Tensor& tensor, bool reads_itself, std::initializer_list<const Tensor*> reads,
          std::int64_t run = elements_of_room)
       : tensor_(tensor),
@@ -73,7 +73,7 @@ class Output {
 
   bool in_place() const { return !non_temporal_ && !is_half(tensor_.dtype); }
 
-  /// The address to write elements to, from `at` on. At most elements_of_room; there may be more if the tensor's type
+  /// The address to write elements to, from `at` on. `count` is at most elements_of_room, or more if the tensor's type
   /// is T and finish() gets the address of another room. With `adds` the address holds the present numbers.
   T* begin(std::int64_t at, std::int64_t count, bool adds) {
     at_ = at;

@@ -16,7 +16,7 @@ struct CellStep {
   T* cell;               ///< rows x width; may be cell_before
   T* h;
   std::int64_t h_ld;  ///< elements from row to row of h
-  bool gru, hard;     ///< hard: gates are min(max(0.2 a + 0.5, 0), 1), otherwise logistic
+  bool gru, hard;     ///< `hard`: whether gates are min(max(0.2 a + 0.5, 0), 1); else logistic
 };
 
 /// The gradient of one step.
@@ -24,7 +24,7 @@ template <class T>
 struct CellStepGradient {
   std::int64_t rows, width;
   const T* gates;        ///< activated gates of forward
-  const T* cell_before;  ///< or null: zeros
+  const T* cell_before;  ///< rows x width, or null: zeros
   const T* cell;
   const T* dh;  ///< rows x width
   T* dcell;     ///< rows x width; on entry gradient of cell from the next step, on exit of cell_before

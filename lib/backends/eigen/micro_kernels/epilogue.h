@@ -28,11 +28,11 @@ class Activation {
 /// The last step of a sum: activation(bounds(scale * sum + bias + c)) is stored in c. Each part is optional.
 template <class T>
 struct Epilogue {
-  const T* scale = nullptr;                   ///< one per row of c, or null
-  const T* bias = nullptr;                    ///< one per row of c, or null
-  bool add = false;                           ///< c is read and added to; otherwise it is only written
-  const Bounds<T>* bounds = nullptr;          ///< null: none
-  const Activation<T>* activation = nullptr;  ///< null: none. The caller of a kernel applies it, not the kernel
+  const T* scale = nullptr;                   ///< factor of each row of c, or null
+  const T* bias = nullptr;                    ///< bias of each row of c, or null
+  bool add = false;                           ///< whether c is read and added to; otherwise it is only written
+  const Bounds<T>* bounds = nullptr;          ///< limits of the results; null: none
+  const Activation<T>* activation = nullptr;  ///< function of the results, applied by the kernel's caller; null: none
 
   /// A result within the bounds, if there are any.
   T bounded(T y) const { return bounds == nullptr ? y : (*bounds)(y); }

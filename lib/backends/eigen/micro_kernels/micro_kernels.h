@@ -34,7 +34,7 @@ struct Prefetch {
   std::int64_t a = 0;        ///< distance in elements from a to the prefetched addresses; 0: none
   std::int64_t c = 0;        ///< distance in elements from c to the prefetched addresses, for writing; 0: none
   const T* panel = nullptr;  ///< panel to prefetch, its rows `ldb` apart; or null
-  int first = 0, rows = 0;   ///< its rows [first, first + rows), of every 64 bytes along a
+  int first = 0, rows = 0;   ///< rows of the panel: [first, first + rows) for every 64 bytes along a
 };
 
 /// c[i][j] = sum over k of a[i][k] * b[k][j], through the epilogue, for `rows` rows of a register tile.
@@ -43,7 +43,7 @@ struct Tile {
   std::int64_t depth;  ///< extent of k
   const T* a;          ///< row-major, in place
   std::int64_t lda;
-  int rows = 0;          ///< 1 to MicroKernels::rows
+  int rows = 0;          ///< number of rows, 1 to MicroKernels::rows
   const T* b = nullptr;  ///< one panel: a row of consecutive elements for each k, rows `ldb` apart
   std::int64_t ldb;
   T* c = nullptr;

@@ -48,8 +48,8 @@ struct Pairs {
   }
 };
 /// While an object exists, the processor takes denormal numbers for 0, and makes none. A compiler may move arithmetic
-/// across _mm_setcsr, but not loads and stores across the barriers. So arithmetic stays inside if its operands are
-/// loaded and its results stored inside.
+/// across _mm_setcsr, but not loads and stores across the barriers. So load all operands and store all results while
+/// the object exists.
 class Flushing {
  public:
   Flushing() : before_(_mm_getcsr()) {

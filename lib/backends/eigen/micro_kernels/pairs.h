@@ -28,16 +28,16 @@ struct PairSource {
 /// The kernels of products of pairs. The instruction set's MicroKernels has all other kernels.
 struct PairKernels {
   int speedup;        ///< multiply-adds of the instruction (also given for its twin) per multiply-add of f32
-  int rows, vectors;  ///< as in MicroKernels
+  int rows, vectors;  ///< extents of a register tile, as in MicroKernels
   /// Like the kernels of MicroKernels. Sums are of f32, rounded to nearest, ties to even. Denormal numbers count as 0,
   /// and denormal results become 0. vdpbf16ps adds a pair by two multiply-adds, the upper one first. AMX takes up to 16
-  /// pairs of a run at a time. It sums lower and upper products apart, from 0 on, and adds the sum of both.
+  /// pairs of a run at a time. It sums lower and upper products separately, from 0 on, and adds the sum of both.
   void (*tile[2][MicroKernels<float>::max_vectors])(const Tile<float>&);
   void (*non_temporal_tile[2][MicroKernels<float>::max_vectors])(const Tile<float>&);
   void (*enter)() = nullptr;  ///< as in MicroKernels
   void (*leave)() = nullptr;
-  /// Rounds a and b to bf16. In a step each sum grows by the products of one or more pairs (a, a) and (b, b): `count`
-  /// counts the multiply-adds of a step.
+  /// Sums of products of bf16, to which a and b are rounded. In a step each sum grows by the products of one or more
+  /// pairs (a, a) and (b, b): `count` counts the multiply-adds of a step.
   RegisterSums<float> sums;
   /// Makes `count` pairs of each row.
   void (*pair)(float* to, const PairSource<std::uint16_t>&, std::int64_t count);

@@ -1,5 +1,5 @@
 #pragma once
-// Multiply-adds that only the units limit: all operands stay in registers. Compiled for each instruction set.
+// Multiply-adds whose rate only the units limit: all operands stay in registers. Compiled for each instruction set.
 
 #include <cstdint>
 

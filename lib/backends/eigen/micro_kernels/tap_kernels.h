@@ -48,8 +48,8 @@ struct TapSums {
 };
 
 /// sums[t * lanes + (j % lanes)] += dy[i * ldy + j] * from[i * ld + offsets[t] + j] for `rows` rows of `cols` elements;
-/// dy counts as 0 where mask (if not null) is not above 0. Behind each row of `from` up to a vector less
-/// one element is read.
+/// dy counts as 0 where mask (if not null) is not above 0. Behind each row of `from` up to a vector less one element is
+/// read.
 template <class T>
 struct TapProducts {
   T* sums;
@@ -88,9 +88,9 @@ struct TapKernels {
   void (*sums[4])(const TapSums<T>&);
   void (*products)(const TapProducts<T>&);
   void (*filters)(const FilterTaps<T>&);
-  void (*half_filters)(const FilterTaps<T>&);  ///< for half a vector; a whole one if it has under eight lanes
+  void (*half_filters)(const FilterTaps<T>&);  ///< sums for half a vector, or for a whole vector of under eight lanes
 
-  /// The index in `sums` for squares of this many taps; 0 if they have no function of their own.
+  /// The index in `sums` for squares with sides of `extent` taps; 0 if they have no special function.
   static constexpr int square(int extent) { return extent == 3 || extent == 5 || extent == 7 ? extent / 2 : 0; }
 };
 

@@ -20,7 +20,7 @@ struct PixelWindow {
   T* data;             ///< row 0, column 0 of the first channel's plane; only read by stage()
   const T* mask;       ///< for stage(): null, or planes like those of data; pixels are 0 where the mask is not above 0
   std::int64_t plane;  ///< elements from channel to channel
-  int channels;        ///< 1 to lanes
+  int channels;        ///< number of channels, 1 to lanes
   int h, w;            ///< extents of a plane
   int first_h, first_w;
   int rows, cols;

@@ -1,8 +1,8 @@
-// Batch normalisation, alone or with an Add and a ReLU or another function after it, channel by channel: the planes of
-// a channel are read from memory once and stay in cache for the second pass. Sums are in double, in an order that does
-// not depend on the number of threads. f32 results may be stored in half precision: each tensor has its own type. If
-// several ranks share a batch, each pass is two calls. The first leaves sums that the caller adds up over the ranks;
-// the second computes with them.
+// Batch normalisation, alone or followed by an Add, an Add and a ReLU, or a function. It works channel by channel: the
+// planes of a channel are read from memory once and stay in cache for the second pass. Sums are in double, in an order
+// that does not depend on the number of threads. f32 results may be stored in half precision: each tensor has its own
+// type. If several ranks share a batch, each pass is two calls. The first leaves sums that the caller adds up over the
+// ranks; the second computes with them.
 
 #include <utility>
 

@@ -13,7 +13,7 @@ constexpr std::int64_t chunk = 64;  // elements
 template <class T>
 using Chunk = Eigen::Array<T, chunk, 1>;
 
-/// Up to a chunk of elements; the rest is 0.
+/// Loads up to a chunk of elements; the rest is 0.
 template <class T>
 void load(const T* from, std::int64_t count, Chunk<T>& to) {
   to.setZero();
@@ -35,7 +35,7 @@ T largest_element(const T* x, std::int64_t count) {
   Chunk<T> maxima = Chunk<T>::Constant(x[0]), rest = maxima;
   std::int64_t at = 0;
   for (; at + chunk <= count; at += chunk) maxima = maxima.max(Eigen::Map<const Chunk<T>>(x + at));
-  std::copy(x + at, x + count, rest.data());  // one by one each would wait for the one before
+  std::copy(x + at, x + count, rest.data());  // one by one, each maximum would wait for the maximum before
   return maxima.max(rest).maxCoeff();
 }
 

@@ -1,4 +1,4 @@
-// Fully connected: products that read or write every weight once per pass. This bounds their speed.
+// Fully connected: products whose speed is bounded by reading or writing every weight once per pass.
 //
 // gemm, forward           y^T = w * x^T: threads share the outputs; x^T is packed, w is read in place
 // gemm, backward_data     dx = dy * w: threads share the features; w is packed a block of rows at a time

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t grain = 4096;  // elements; less is not worth waking a thread
 
-/// to = from, or to += from, of elements that are `to_step` and `from_step` apart.
+/// to = from, or to += from, for elements that are `to_step` and `from_step` apart.
 template <class T>
 void put_apart(T* to, std::int64_t to_step, const T* from, std::int64_t from_step, std::int64_t count, bool adds) {
   if (to_step == 1 && from_step == 1) return put(to, from, count, adds);
@@ -32,7 +32,7 @@ void put_apart(T* to, std::int64_t to_step, const T* from, std::int64_t from_ste
 }
 
 /// Splits `count` elements of an image, from `first` on, at the ends of rows, and calls work(outer, middle, column,
-/// count) for each part. `outer` and `middle` are its row's places along these axes.
+/// count) for each part. `outer` and `middle` are the places of the part's row along these axes.
 template <class Work>
 void for_each_piece(std::int64_t middles, std::int64_t columns, std::int64_t first, std::int64_t count, Work&& work) {
   const std::int64_t row = first / columns;
@@ -44,7 +44,7 @@ void for_each_piece(std::int64_t middles, std::int64_t columns, std::int64_t fir
   }
 }
 
-/// Whether the memory of `part` is its box of `whole`.
+/// Whether the memory of `part` is the box of `whole`.
 template <class T>
 bool is_there(const Tensor& part, const Box& box, const Tensor& whole) {
   return image<T>(whole, 0) + box.offset() == part.as<T>() && whole.pitch == part.pitch;

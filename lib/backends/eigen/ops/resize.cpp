@@ -134,13 +134,13 @@ bool fits_two_vectors(const Axis<T>& columns) {
 }
 
 #if defined(__AVX512F__)
-/// A bit for each of `count` elements, which is above 0, in two vectors.
+/// The lowest `count` bits, at most one for each lane of two vectors. `count` is above 0.
 std::uint32_t lane_bits(std::int64_t count) {
   return static_cast<std::uint32_t>((std::uint64_t{1} << std::min<std::int64_t>(count, 2 * lanes)) - 1);
 }
 
 /// Makes a row without gathers: a vector of cells is a permutation of two vectors. `to` has room for whole vectors if
-/// it is a `buffer`: what is read soon after from a masked store would wait for it.
+/// it is a `buffer`, which is read soon after: reads would wait for a masked store.
 template <int taps>
 void resize_row_by_permutes(const Axis<float>& columns, const float* from, float* to, bool adds, bool buffer) {
   for (std::int64_t i = 0; i < columns.size(); i += lanes) {

@@ -7,8 +7,8 @@
 namespace lamina::eigen {
 namespace {
 
-/// to = value(i, scale, shift), or to += it, for each element i of an image, where value = of(image). A run of elements
-/// has one scale and one shift. A null shift is 0.
+/// to = value(i, scale, shift), or +=, for each element i of an image, where value = of(image). A run of elements has
+/// one scale and one shift. A null shift is 0.
 template <class T, class Of>
 void put_runs(ThreadPool& pool, const Tensor& to, std::initializer_list<const Tensor*> reads, const T* scales,
               const T* shifts, std::int64_t run, bool adds, const Of& of) {

@@ -2,9 +2,9 @@
 // A recurrent op as its passes see it: its extents, its rows of memory, and the images of each part.
 //
 // Steps are counted in the order of computation. A row is one image at one step, and holds features or gates side by
-// side, in whole vectors. Gates are in the order i, f, g, o; in a GRU n, r, z, m, so that n, r, z, which x makes, are
-// neighbours, and r, z, m, which h makes, too. Each thread's part has some images. Its rows lie in the order of steps,
-// then images, so that a step or a run of steps is one block of memory.
+// side, in whole vectors. Gates are in the order i, f, g, o; in a GRU n, r, z, m, so that the gates that x makes (n, r,
+// z) are neighbours, and so are those that h makes (r, z, m). Each thread's part has some images. Its rows lie in the
+// order of steps, then images, so that a step or a run of steps is one block of memory.
 
 #include <algorithm>
 #include <cstdint>
@@ -60,7 +60,7 @@ struct RecurrentRows {
   std::int64_t direction() const { return op.reverse ? -1 : 1; }
 
  private:
-  /// Rows that are an odd number of vectors apart do not meet in few sets of the L1 cache.
+  /// Rows that are an odd number of vectors apart spread over the sets of the L1 cache.
   std::int64_t apart(std::int64_t elements) const {
     return elements / kernels->lanes % 2 == 0 ? elements + kernels->lanes : elements;
   }

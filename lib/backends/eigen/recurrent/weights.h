@@ -84,9 +84,9 @@ void pack_ids(const RecurrentRows<T>& rows, const T* w, T* to, ThreadPool& pool)
 /// For forward: columns are the gates of x or of h, each gate in whole vectors, padded with zeros.
 template <class T>
 struct RecurrentForwardWeights {
-  RightSide<T> input;  ///< channels deep; with ids row-major, one row per id
+  RightSide<T> input;  ///< input weights, channels deep; with ids one row per id
   RightSide<T> recurrent;
-  T* bias;  ///< one row
+  T* bias;  ///< bias of the gates, one row
 
   static RecurrentForwardWeights allocate(const RecurrentRows<T>& rows, ScratchAllocator& scratch) {
     const std::int64_t ids = std::int64_t{rows.op.vocabulary} * rows.gates();
@@ -110,7 +110,7 @@ struct RecurrentForwardWeights {
 /// For backward: rows are gates, columns are the inputs of the gates.
 template <class T>
 struct RecurrentBackwardWeights {
-  RightSide<T> input;  ///< without data if dx is not wanted
+  RightSide<T> input;  ///< input weights; without data if dx is not wanted
   RightSide<T> recurrent;
 
   static RecurrentBackwardWeights allocate(const RecurrentRows<T>& rows, bool wants_dx, ScratchAllocator& scratch) {

@@ -16,7 +16,7 @@ namespace lamina::eigen {
 struct Context {
   ThreadPool& pool;
   const InstructionSet& set;
-  MixedPrecisionLowering& halves;  ///< runs units on copies if kernels do not take their halves
+  MixedPrecisionLowering& halves;  ///< lowering of units on copies, if kernels do not take their halves
 };
 
 /// with_type() of this backend.

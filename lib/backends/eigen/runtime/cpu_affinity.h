@@ -15,7 +15,7 @@ namespace lamina::eigen {
 
 #if defined(__linux__)
 /// If a pool takes all processors of its caller, workers that have slept for long start on separate processors. The
-/// scheduler of a virtual machine takes long idle processors for busy, and would start all workers on the caller's.
+/// scheduler of a virtual machine counts a long idle processor as busy, and would start all workers on the caller's.
 class CpuAffinity {
  public:
   /// Decides once whether these workers and their caller take all of the caller's processors.

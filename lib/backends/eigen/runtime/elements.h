@@ -1,6 +1,5 @@
 #pragma once
-// Shared by the element-wise and windowed ops: even shares of images, loops that the compiler may
-// vectorise.
+// Shared by the element-wise and windowed ops: even shares of images, loops that the compiler may vectorise.
 
 #include <algorithm>
 #include <cstdint>
@@ -24,8 +23,7 @@ T* image(const Tensor& tensor, std::int64_t n) {
   return tensor.as<T>() + n * tensor.pitch;
 }
 
-/// Calls work(n, first, last) for ranges of elements of images that cover all images once, divided among the
-/// threads.
+/// Calls work(n, first, last) for ranges of elements of images that cover all images once, divided among the threads.
 template <class Work>
 void split_images(ThreadPool& pool, const Shape& shape, Work&& work) {
   constexpr std::int64_t grain = 4096;  // elements; less is not worth waking a thread
@@ -108,7 +106,7 @@ double interleaved_sum(std::int64_t count, Term&& term) {
 }
 
 /// Prefetches elements that will soon be read or written; the addresses may be out of bounds. Without this, a processor
-/// with weak prefetching of its own, as under hypervisors, waits for line after line.
+/// that prefetches little by itself, as under hypervisors, waits for line after line.
 template <bool Writes = false, class T>
 void prefetch(const T* from, std::int64_t count, std::uintptr_t ahead_bytes = 0) {
   constexpr std::uintptr_t line = 64;

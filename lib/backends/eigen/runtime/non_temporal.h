@@ -1,7 +1,7 @@
 #pragma once
 // Non-temporal stores, which bypass the caches. A plain store first fetches the line that it changes, and evicts
-// another one. For a tensor larger than the caches both are useless, since its first elements are evicted before anyone
-// reads them.
+// another line. For a tensor larger than the caches both are useless, since its first elements are evicted before
+// anyone reads them.
 
 #include <algorithm>
 #include <cstdint>

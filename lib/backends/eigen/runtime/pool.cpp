@@ -34,7 +34,7 @@ void relax() {
 #endif
 }
 
-/// Waits for awake_time until `ready()`; returns whether it is.
+/// Waits until `ready()`, but at most for awake_time. Returns whether it is ready.
 template <class Ready>
 bool wait_awake(Ready&& ready) {
   if (ready()) return true;

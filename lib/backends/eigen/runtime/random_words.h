@@ -13,9 +13,9 @@ namespace lamina::eigen {
 
 // With AVX-512 the compiler's code is kept: nothing else was measured there.
 #if defined(__AVX2__) && !defined(__AVX512F__)
-/// The words of eight counters from `first` on. A word is kept in the lower half of 64 bits, where products
-/// read and write it; the upper half is ignored until the end. Compilers move each product's halves apart and together
-/// again, which takes three times as long.
+/// The words of eight counters from `first` on. A word is kept in the lower half of 64 bits, where products read and
+/// write it; the upper half is ignored until the end. Compilers move each product's halves apart and together again,
+/// which takes three times as long.
 static inline void random_words_of_eight(std::uint64_t key, std::uint64_t first, std::uint64_t counter_high,
                                          std::uint32_t* words) {
   const auto all = [](std::uint64_t value) { return _mm256_set1_epi64x(static_cast<long long>(value)); };

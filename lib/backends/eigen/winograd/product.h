@@ -90,7 +90,7 @@ class WinogradProduct {
 
   struct Operands {
     const T* w;         ///< filters of all groups, if `prepared` is null
-    const T* prepared;  ///< or: filters made by prepare() with the epilogue's scale
+    const T* prepared;  ///< filters made by prepare() with the epilogue's scale, or null
     Planes source, to;
     Epilogue<T> epilogue;  ///< its scale multiplies the filters
   };
@@ -125,8 +125,8 @@ class WinogradProduct {
   static constexpr std::int64_t filter_worth = 12;      // cost of transforming a filter, in tiles that use it
 
   /// The partition of a block whose largest part is smallest. Every part transforms the filters of its outputs, unless
-  /// they are `transformed` before. Parts that share points wait for each other, which costs a quarter.
-  /// Where every block transforms filters, this is the smaller cost.
+  /// they are `transformed` before. Parts that share points wait for each other, which costs a quarter. This cost is
+  /// left out where every block transforms filters, which costs more.
   static Partition divide(std::int64_t spans, std::int64_t longest, std::int64_t outputs, int threads, int lanes,
                           bool transformed) {
     const int row_parts = cheapest_divisor(threads, [&](int of_rows, int of_columns) {
@@ -207,7 +207,7 @@ class WinogradProduct {
   }
 
   void run_apart(int part, const Operands& operands, Buffers buffers) const {
-    // Each thread has blocks of its own, which are not divided, and buffers of its own.
+    // Each thread has separate blocks, which are not divided, and separate buffers.
     buffers.points += part * positions_ * point_position_;
     buffers.pixels += part * pixels_size_;
     buffers.filters += filters_first_ ? 0 : part * chunk_size_;
@@ -283,7 +283,7 @@ class WinogradProduct {
   int threads_, positions_;
   std::int64_t block_spans_;
   bool apart_;
-  bool filters_first_;              // filters are transformed before the first block
+  bool filters_first_;              // whether filters are transformed before the first block
   Partition partition_;             // partition of a block
   std::vector<IndexRange> chunks_;  // outputs; each row part has the same number of chunks, some perhaps empty
   std::int64_t width_;              // columns of a panel

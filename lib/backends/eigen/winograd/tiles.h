@@ -20,7 +20,7 @@ struct WinogradExtents {
   int images, groups;
   int inputs, outputs;  ///< channels of a group
   int in_h, in_w, out_h, out_w;
-  int pad_h, pad_w;  ///< may be negative: rows and columns are left out
+  int pad_h, pad_w;  ///< padding; negative: rows and columns are left out
   int taps;          ///< extent of a filter: 3 or 5
   std::int64_t in_plane() const { return std::int64_t{in_h} * in_w; }
   std::int64_t out_plane() const { return std::int64_t{out_h} * out_w; }
@@ -106,7 +106,7 @@ class ChannelPanels {
 
 /// c = a * panels (+ c), in whole vectors. `tile` has the fields that all register tiles share. b and c begin
 /// `b_offset` and `c_offset` behind those of a panel. If a is not given as columns, its rows are prefetched: they come
-/// from the L3 cache, and this loop reads them first. It does less per tile than multiply(), for many shallow tiles.
+/// from the L3 cache, and this loop reads them first. For many shallow tiles: less work per tile than in multiply().
 template <class T>
 void multiply_panels(const MicroKernels<T>& kernels, Tile<T> tile, std::int64_t rows, std::span<const Panel<T>> panels,
                      std::int64_t b_offset, std::int64_t c_offset, bool a_is_columns) {

@@ -64,8 +64,8 @@ class WinogradWeightGradient {
 
   struct Operands {
     Planes x, dy;  ///< dy counts as 0 where its mask, if any, is not above 0
-    T* dw;         ///< null: not wanted
-    T* db;         ///< null: not wanted
+    T* dw;         ///< gradient of weights; null: not wanted
+    T* db;         ///< gradient of bias; null: not wanted
     bool add;      ///< whether dw and db are added to
   };
 

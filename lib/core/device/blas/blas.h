@@ -123,9 +123,10 @@ struct BlasLibrary {
 };
 
 /// Opens the cuBLAS of a folder. Without a folder, it takes the library that the process has already loaded, else the
-/// one that the loader finds, else that of a toolkit: in CUDA_HOME, CUDA_PATH, or the build's. `major` is the wanted
-/// version, which must fit the build of cuDNN: 11, 12 or 13; 0 takes the newest. An opened library stays open. Needs no
-/// device. Throws LoadError with the missing entry points or, from its second line on, every place that was tried.
+/// library that the loader finds, else the library of a toolkit: in CUDA_HOME, in CUDA_PATH, or the build's. `major` is
+/// the wanted version, which must fit the build of cuDNN: 11, 12 or 13; 0 takes the newest. An opened library stays
+/// open. Needs no device. Throws LoadError with the missing entry points or, from its second line on, every place that
+/// was tried.
 BlasLibrary open_blas(const std::string& directory = {}, int major = 0);
 
 /// The one cuBLAS of the process, opened by the first call that succeeds. Throws LoadError as open_blas does, and if a

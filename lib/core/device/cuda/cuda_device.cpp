@@ -290,7 +290,7 @@ int CudaDevice::multiprocessors() {
 
 std::unique_ptr<CapturedGraph> CudaDevice::capture(const std::function<void()>& work) {
   cudaStream_t const recorded = stream();
-  // Only this thread's calls are checked for calls that cannot be recorded.
+  // Only this thread's calls are refused if they cannot be recorded.
   LAMINA_CUDART(cudaStreamBeginCapture(recorded, cudaStreamCaptureModeThreadLocal));
   cudaGraph_t ended = nullptr;
   try {

@@ -40,8 +40,8 @@ class CudaDevice final : public Device {
   std::unique_ptr<SideQueue> side_queue() override;
 
   double longest_hold() const override;
-  /// Runs a thread that polls the clock of its multiprocessor. It counts cycles at the clock's highest rate, so it
-  /// takes longer at a lower rate.
+  /// Runs a thread that polls the clock of its multiprocessor. The thread waits for a number of cycles at the clock's
+  /// highest rate, so a hold takes longer at a lower rate.
   void hold(double seconds) override;
   DeviceState state() override;  ///< readings from NVIDIA's management library, which the first call opens
 

@@ -1,6 +1,6 @@
 #pragma once
-// Clock, temperature and power of a GPU from NVIDIA's management library, opened at run time. Nothing links it, and
-// none of its headers is needed. It is only read from: no clock, limit or mode is ever set.
+// Clock, temperature and power of a GPU from NVIDIA's management library, opened at run time. No program links it, and
+// none of its headers is needed. The library is only read: no clock, limit or mode is ever set.
 
 #include <string>
 
@@ -14,7 +14,7 @@ class Nvml {
   static constexpr const char* usual_library = "libnvidia-ml.so.1";  ///< name of the library that the driver installs
 
   /// Opens the library, and the GPU at this bus address ("0000:3b:00.0", as from cudaDeviceGetPCIBusId). The library's
-  /// GPU numbers would not do: they ignore CUDA_VISIBLE_DEVICES. Never throws: read() names the failures in `missing`.
+  /// GPU numbers are not used: they ignore CUDA_VISIBLE_DEVICES. Never throws: read() names the failures in `missing`.
   explicit Nvml(const std::string& pci_bus_id, const std::string& library = usual_library);
 
   /// Never throws. By NVIDIA's reference the power is an average over the last second on GPUs from Ampere on, except
@@ -38,7 +38,7 @@ class Nvml {
 
   Table table_;
   void* device_ = nullptr;
-  std::string failure_;  ///< why readings fail, or empty
+  std::string failure_;  ///< reason why readings fail, or empty
 };
 
 /// "power cap, thermal slowdown" for the bits that say why a clock is lower than it could be. An idle GPU gives no

@@ -2,10 +2,10 @@
 //
 // Each value starts as a separate block or, if it is a view, as a part of its parent's block. All members of a block
 // have one element type. A merge at step t puts one block (of `inner`) into another (at the place of `outer`). Neither
-// may destroy content of the other that is still to be read. So where members a and b overlap, a is not written after t
-// as long as b is still to be read, and vice versa. A write at t counts, too, with two exceptions. A unit that works
-// element by element may write inner over outer if it is the last reader of outer. A gradient that shares the memory of
-// another gradient is not written at all.
+// may destroy content of the other that is still to be read. So where members a and b overlap, neither is written after
+// t as long as the other is still to be read. A write at t counts, too, with two exceptions. A unit that works element
+// by element may write inner over outer if it is the last reader of outer. A gradient that shares the memory of another
+// gradient is not written at all.
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-// Which unit is the first to write each gradient, and which one masks it.
+// Which unit is the first to write each gradient, and which unit masks it.
 
 #include <set>
 

@@ -14,7 +14,7 @@ namespace {
 
 void check_choice(const Choice& choice, const std::string& whose) {
   check_enumerator(choice.math, Math::tf32, whose + ".math");
-  // A negative bound refuses every algorithm; a NaN accepts every one.
+  // A negative bound refuses every algorithm; a NaN accepts every algorithm.
   if (!(choice.max_error >= 0))
     throw UsageError(whose + ".max_error is " + shortest(choice.max_error) + "; give a bound from 0 on, or no_bound");
 }

@@ -18,19 +18,19 @@ Units fuse(const Nodes&, const Backend&, const Options&);
 /// to all.
 void set_betas(Units&, const Nodes&);
 
-/// betas: which units take over the mask of the ReLU before them. With Options::keep_values no unit does: the caller
-/// may then read the gradient of the ReLU's value, which must not be masked.
+/// betas: which units take over the mask of the ReLU before them. Without Options::fuse no unit does. Nor with
+/// Options::keep_values: the caller may then read the gradient of the ReLU's value, which must not be masked.
 void set_masks(Units&, const Backend&, const Options&);
 
-/// views: which values and gradients are parts of others (Concat, Slice). A value is a part of at most one other. Every
-/// unit that touches a view must take a pitch.
+/// views: which values and gradients are parts of others (Concat, Slice). A value is a part of at most one other value.
+/// Every unit that touches a view must take a pitch.
 void set_views(Units&, const Nodes&, const Backend&, const Options&);
 
 /// pitches: a view has the pitch of the tensor that it is a part of.
 void set_pitches(Units&, const Nodes&, const Options&);
 
 /// choices: the algorithms that each unit is asked for. Throws UsageError for an algorithm in Options::choice that no
-/// unit knows; the message lists the known ones.
+/// unit knows; the message lists the known algorithms.
 void set_choices(Units&, const Nodes&, const Backend&, const Options&);
 
 /// Makes all of these decisions. The result is the units as the backend will lower them.

@@ -115,7 +115,7 @@ class Fuser {
     return {shape, dtype, options_.layout, pitch, pitch};
   }
 
-  /// The node's op with the seed, the place of this rank's images, or the ranks filled in.
+  /// The node's op, completed by the plan's options: the seed, the place of this rank's images, or the ranks.
   Op completed_op(NodeId node) const {
     Op op = nodes_[node].op;
     if (auto* dropout = std::get_if<Dropout>(&op)) {

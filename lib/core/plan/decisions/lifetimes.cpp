@@ -50,7 +50,7 @@ void keep_what_the_caller_touches(Lifetimes& lives, const Units& units, const No
   lives.gradient[nodes.output()].reads.push_back(forever);
 }
 
-/// Whether a value is a view of another one, or has views. Such a value is never dropped.
+/// Whether a value is a view of another value, or has views. Such a value is never dropped.
 EachNode<bool> in_views(const Units& units) {
   EachNode<bool> in_view(units.value_view.size(), false);
   for (const NodeId value : in_view.ids()) {
@@ -62,8 +62,8 @@ EachNode<bool> in_views(const Units& units) {
   return in_view;
 }
 
-/// Keep::cheap: drops a value after its last forward reader and recomputes it for its first backward reader. Its unit
-/// must be able to do so, and the inputs of the computation must exist then anyway.
+/// Keep::cheap: drops a value after its last forward reader and recomputes it for its first backward reader. The unit
+/// must be able to recompute, and its inputs must exist at that step anyway.
 void drop_cheap_values(Lifetimes& lives, const Units& units, NodeId output) {
   const EachNode<bool> in_view = in_views(units);
   const auto is_backward = [&](Step step) { return units.is_backward(step); };

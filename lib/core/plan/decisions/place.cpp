@@ -83,8 +83,7 @@ void place_parameters(PlanLayout& layout, const Nodes& nodes, const Options& opt
     for (std::size_t k = 0; k < n.state.size(); ++k)
       add(layout.state, n.state_of[k], state, n.state[k], state_dtype(n.op, options.dtype));
   }
-  // Behind the row of an update come the gradients of fixed parameters that kernels compute together with other
-  // gradients.
+  // Kernels also compute some gradients of fixed parameters. These gradients follow the row of an update.
   for (const NodeId node : nodes.ids())
     for (std::size_t k = 0; k < layout.parameter_gradient[node].size(); ++k)
       if (nodes[node].fixed[k] && computes_gradients(nodes[node]))
@@ -190,7 +189,7 @@ void place(PlanLayout& layout, const Nodes& nodes, const Options& options) {
     take_blocks(layout, unit, arena, prepared);
     if (!options.keep_values) take_workspace(layout, unit, arena);
   }
-  Location kept_workspace;  // for plans that keep every value: one block for all calls
+  Location kept_workspace;  // block for all calls, if the plan keeps every value
   if (options.keep_values) {
     arena.take(memory.workspace, Step{0}, units.end(), kept_workspace, &LiveMemory::workspace);
     arena.outlive(units.end());

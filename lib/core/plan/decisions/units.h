@@ -113,11 +113,11 @@ std::vector<NodeId> differentiable_inputs(const Nodes&, NodeId);
 
 /// Whether the node has a parameter that is not fixed.
 bool trains(const Node&);
-/// Whether a pass computes gradients of the node's parameters. If all are fixed: only in ops whose dx needs it.
+/// Whether a pass computes gradients of the node's parameters: if one of them is not fixed, or if dx needs them.
 bool computes_gradients(const Node&);
 
-/// By node: whether the gradient of the output reaches it, so that the node's gradient is defined. It does not reach a
-/// value that is read only as labels or ids.
+/// By node: whether the gradient of the output reaches it, so that the node's gradient is defined. A value that is read
+/// only as labels or ids is not reached.
 EachNode<bool> reached_by_gradients(const Nodes&);
 
 }  // namespace lamina::planner

@@ -28,8 +28,8 @@ class Views {
     if (!movable(unit.y()) || !all([&](NodeId x) { return movable(x); })) return;
     const auto is_free = [](const EachNode<View>& views, NodeId x) { return views[x].parent == none<NodeId>; };
     if (all([&](NodeId x) { return is_free(units_.value_view, x); })) place_parts(units_.value_view, unit);
-    // The gradient of an input is a part of dy only if concat is its first writer and later writers may add to it. They
-    // may not if dy belongs to the caller.
+    // The gradient of an input is a part of dy only if concat is its first writer and later writers may add to it. No
+    // writer may add to a dy that belongs to the caller.
     if (unit.backward && unit.y() != nodes_.output() &&
         all([&](NodeId x) { return units_.readers[x].back() == id && is_free(units_.gradient_view, x); }))
       place_parts(units_.gradient_view, unit);

@@ -10,18 +10,18 @@
 namespace lamina::planner {
 
 struct BoundCall {
-  std::shared_ptr<Kernel> kernel;  ///< as the layout has it, or bound to the arguments
+  std::shared_ptr<Kernel> kernel;  ///< kernel of the layout, or its bound form (Kernel::bind)
   Args args;
 };
 
 struct Calls {
   std::vector<BoundCall> bound;    ///< forward's calls, then backward's
   std::vector<Call> described;     ///< the same calls, as the caller sees them
-  std::size_t forward = 0;         ///< how many calls belong to forward
-  std::vector<BoundCall> prepare;  ///< in inference: the calls that run when parameters change
+  std::size_t forward = 0;         ///< number of calls that belong to forward
+  std::vector<BoundCall> prepare;  ///< calls that run when parameters change, in inference
 };
 
-/// Call::cost of one call that covers `passes`. `units` says what is known of each value. `dx_shared`, per x of the
+/// Call::cost of one call that covers `passes`. `units` has the properties of each value. `dx_shared`, per x of the
 /// unit: whether its gradient is dy and is not copied.
 Cost call_cost(const Unit&, const std::vector<Pass>& passes, const Nodes&, const Units& units,
                const std::vector<bool>& dx_shared);

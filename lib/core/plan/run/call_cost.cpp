@@ -1,6 +1,6 @@
 // The least cost of a call of a plan: the arithmetic of its ops, and the bytes that its unit reads and writes.
 //
-// forward     reads the inputs, parameters and state, writes y; recompute reads no state except a ScaleShift's
+// forward     reads the inputs, parameters and state, writes y; recompute reads the state of a ScaleShift only
 // backward    reads dy, writes the wanted gradients of inputs and parameters, and reads what they are computed from
 //             (lib/core/units/op_reads.h); y only if the backend reads it
 

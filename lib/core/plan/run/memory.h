@@ -11,8 +11,8 @@
 namespace lamina::planner {
 
 /// Owns the memory of a layout. Parameter gradients and the optimiser's state start as zeros, inputs and the arena as
-/// NaN, so that reading an element that was never written shows. Parameters and state may belong to another Memory;
-/// they then live as long as either.
+/// NaN, which shows where an element is read that was never written. Parameters and state may belong to another Memory;
+/// they then live until both are destroyed.
 class Memory {
  public:
   Memory(Device&, const PlanLayout&, const Nodes&, const Options&, const Memory* share);

@@ -55,9 +55,14 @@ enum class Function : std::uint8_t {
   pow,           ///< (x) x^a: NaN for x below 0, unless a is whole
 };
 
-/// y = f(x) for each element. A NaN stays a NaN. At minus infinity, hard_swish, silu, gelu, gelu_tanh and mish are
-/// 0. ShapeError: clip: a above b, a bound that is NaN or, if finite, beyond f32; hard_sigmoid, leaky_relu, elu,
-/// celu, pow: a number that is not finite in f32; leaky_relu, elu: a or b below 0; celu: a not above 0; pow: a is 0.
+/// y = f(x) for each element. A NaN stays a NaN. At minus infinity, hard_swish, silu, gelu, gelu_tanh and mish are 0.
+/// ShapeError:
+/// - clip: a above b, or a bound that is NaN or, if finite, beyond f32;
+/// - hard_sigmoid, leaky_relu, elu, celu, pow: a number that is not finite in f32;
+/// - leaky_relu, elu: a or b below 0;
+/// - celu: a not above 0;
+/// - pow: a is 0.
+///
 /// Howard and others: Searching for MobileNetV3, 2019, section 5.2 (hard_swish). Elfwing and others, 2017 (silu).
 /// Clevert and others, 2015 (elu). Klambauer and others, 2017 (SELU). Barron, 2017 (celu). Hendrycks, Gimpel: Gaussian
 /// Error Linear Units, 2016. Misra: Mish, 2019.
@@ -87,8 +92,8 @@ enum class BinaryFunction : std::uint8_t {
 };
 
 /// y = function(x[0], x[1]), element by element. The inputs have equal n. Their c, h and w are equal, or 1 in an input
-/// that then repeats: for instance a gate N x C x 1 x 1 (squeeze-and-excitation) or N x 1 x H x W. Its gradient is a
-/// sum over the repetitions, in a fixed order. ShapeError: other shapes.
+/// that then repeats: for instance a gate N x C x 1 x 1 (squeeze-and-excitation) or N x 1 x H x W. The gradient of such
+/// an input is a sum over the repetitions, in a fixed order. ShapeError: other shapes.
 struct Binary {
   BinaryFunction function;
   bool operator==(const Binary&) const = default;
@@ -117,8 +122,8 @@ struct PRelu {
 enum class ReduceBy : std::uint8_t { mean, sum, max };
 
 /// y = the mean, the sum or the maximum of x over the axes that are set. Each of them has extent 1 in y.
-/// For a sum dx = dy; for a mean dx = dy / number of its elements. The gradient of a maximum goes to the first one in
-/// order of c, h, w, as in PyTorch's max(dim); PyTorch's amax divides it among equal maxima. A NaN counts as the
+/// For a sum dx = dy; for a mean dx = dy / number of its elements. The gradient of a maximum goes to the first maximum
+/// in order of c, h, w, as in PyTorch's max(dim); PyTorch's amax divides it among equal maxima. A NaN counts as the
 /// maximum. ShapeError: no axis.
 struct Reduce {
   ReduceBy by;

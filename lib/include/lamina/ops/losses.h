@@ -11,8 +11,8 @@ namespace lamina {
 /// A row with the label -1 is ignored: neither y[0] nor y[1] counts it, and its gradient is 0. If all are ignored, y is
 /// 0. With `clip`, p is limited to [clip, 1 - clip] in the loss, as Keras does, and a row whose p is outside has
 /// gradient 0. The gradient follows from dy[0] alone: dlogits = dy[0] (softmax(logits) - one-hot(label)) / rows. Labels
-/// have none. A label that is neither -1 nor a class makes y[0] and the gradient of its row NaN. It counts as wrong in
-/// y[1]. ShapeError: labels do not fit the logits; clip negative, or not below 0.5.
+/// have no gradient. A label that is neither -1 nor a class makes y[0] and the gradient of its row NaN. Its row counts
+/// as wrong in y[1]. ShapeError: labels do not fit the logits; clip negative, or not below 0.5.
 struct SoftmaxCrossEntropy {
   double clip = 0;
   bool operator==(const SoftmaxCrossEntropy&) const = default;

@@ -24,7 +24,7 @@ enum class PadBy : std::uint8_t { value, edge, reflect, wrap };
 /// y: N x channels_before + C + channels_after x before.h + H + after.h x before.w + W + after.w
 /// dx is the part of dy inside. Except by value, each cell also gets the dy of the border cells that copy it.
 /// ShapeError: a negative side, an extent above 2^31 - 1, a value that is NaN or, if finite, beyond f32, a side above
-/// H - 1 by reflect or above H by wrap, channels unless by value.
+/// H - 1 by reflect or above H by wrap, padded channels except by value.
 struct Pad {
   Size before = 0;  ///< rows above, columns on the left
   Size after = 0;   ///< rows below, columns on the right
@@ -71,7 +71,7 @@ class Axes {
   std::size_t size_ = 0;
 };
 
-/// Copies each image into another order or grouping of its axes. It is seen as `extents`; axis order[i] becomes axis i;
+/// Copies each image into another order or grouping of its axes. x is seen as `extents`; axis order[i] becomes axis i;
 /// the result is seen as channels x rows x columns. In PyTorch: x.reshape(n, *extents).permute(...).reshape(...).
 /// dx is the inverse copy of dy.
 /// y: N x channels x rows x columns     ShapeError: the products of extents are not C H W; order is no permutation.

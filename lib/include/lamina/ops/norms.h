@@ -21,7 +21,7 @@ struct BatchNorm {
 /// y = scale[c] * (x - mean) / sqrt(variance + epsilon) + shift[c], with the mean and the biased variance of the values
 /// of an image in a group of C / groups neighbouring channels. `groups` = C is InstanceNorm.
 ///
-/// With `affine` scale and shift are parameters (weight and bias by name), without they are 1 and 0.
+/// With `affine`, scale and shift are parameters (weight and bias by name); without it they are 1 and 0.
 /// dx = (g - mean of g - xh * mean of g xh) / sqrt(variance + epsilon), where xh is the normalised value, g = scale[c]
 /// dy and the means are over the group. dscale[c] = sum of dy xh, dshift[c] = sum of dy. ShapeError: C is not divisible
 /// by groups; epsilon not positive. Wu, He: Group Normalization, 2018, section 3.1.

@@ -29,15 +29,15 @@ enum class Gates : std::uint8_t { logistic, hard_sigmoid };
 enum class Steps : std::uint8_t { all, last };
 
 /// One recurrent layer in one direction. Steps run along the rows of x, or along the columns of one row (`reverse`:
-/// from the last to the first). Each takes h' and c' of the step before, 0 at first. W is weight_ih, U is weight_hh, b
-/// is the bias, s is the gate function:
+/// from the last to the first). Each step takes h' and c' of the step before; they are 0 at first. W is weight_ih, U is
+/// weight_hh, b is the bias, s is the gate function:
 ///
 ///     lstm   [i f g o] = W x[t] + U h' + b     i, f, o through s, g through tanh     c = f c' + i g     h = o tanh(c)
 ///     gru    r = s(W_r x[t] + U_r h' + b_r)     z = s(W_z x[t] + U_z h' + b_z)
 ///            n = tanh(W_n x[t] + b_n + r (U_n h' + b_m))     h = (1 - z) n + z h'
 ///
 /// x: N x C x T x 1 or N x C x 1 x T     weight_ih: R x C x 1 x 1     weight_hh: R x hidden x 1 x 1
-/// R = 4 * hidden: rows of i, then of f, g, o. In a GRU R = 3 * hidden: rows of r, then of z, n. As in PyTorch
+/// R = 4 * hidden: rows of i, then of f, g, o. In a GRU R = 3 * hidden: rows of r, then of z, n, as in PyTorch
 /// bias: 1 x 4 hidden x 1 x 1, of i, f, g, o; in a GRU of r, z, n, m
 /// y: N x hidden x T x 1, h of step t is at t, also in reverse; with Steps::last N x hidden x 1 x 1
 ///

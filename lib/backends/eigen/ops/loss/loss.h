@@ -10,7 +10,7 @@ namespace lamina::eigen {
 /// The loss of one row, or of several rows.
 struct RowLoss {
   double loss = 0;
-  std::int64_t right = 0, count = 0;  ///< ignored rows do not count
+  std::int64_t right = 0, count = 0;  ///< right rows, and all rows; ignored rows do not count
 };
 
 /// y = {mean loss, share of right rows}, summed in order. Returns 1 / (number of rows that count), or 0 if none counts.

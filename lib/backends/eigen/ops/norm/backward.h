@@ -136,7 +136,7 @@ void write_gradients(const Args& args, const Channel<T>& channel, const DataGrad
 /// How gradients are computed and written.
 template <class T>
 struct How {
-  std::array<bool, 2> adds;  ///< by input: whether its gradient is added to
+  std::array<bool, 2> adds;  ///< whether the gradient of each input is added to
   bool adds_dw;
   std::shared_ptr<const Activation<T>> activation;  ///< activation, with Mask::by_rows
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Batch and group normalisation: one channel, or the group of an image, which both passes process chunk by chunk.
+// Batch and group normalisation: one channel, or one group of an image, which both passes process chunk by chunk.
 
 #include <algorithm>
 #include <cstdint>
@@ -60,12 +60,12 @@ Affine<T> affine_of(const Args& args, const Statistics& statistics, std::int64_t
   return {statistics.mean, statistics.inverse_deviation, number_of<T>(args, 0, c), number_of<T>(args, 1, c)};
 }
 
-/// Two numbers of a channel that are added up over all ranks.
+/// Two numbers of a channel or of a part of it, for instance two sums.
 using Pair = std::pair<double, double>;
 
 inline Pair& joint_pair(void* block, std::int64_t c) { return static_cast<Pair*>(block)[c]; }
 
-/// Sets or adds to the gradients of the scale and the shift of a channel.
+/// Sets the gradients of the scale and the shift of a channel or, with `adds`, adds to them.
 template <class T>
 void put_parameter_gradients(const Args& args, std::int64_t c, const Pair& gradients, bool adds) {
   const auto place = [&](std::size_t i, double value) {
