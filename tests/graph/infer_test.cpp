@@ -209,18 +209,19 @@ TEST_CASE("multiply, pad, shuffles, norms and reductions have the shapes of thei
   const Shape x{2, 8, 4, 6};
   CHECK(y(pixel_shuffle(x, 2), {x}) == Shape{2, 2, 8, 12});
   CHECK(y(pixel_unshuffle(x, 2), {x}) == Shape{2, 32, 2, 3});
-  CHECK_THROWS_WITH(channel_shuffle(x, 3), "channel_shuffle: channels: 8 do not divide by 3");
+  CHECK_THROWS_WITH(channel_shuffle(x, 3), "channel_shuffle: channels: 8 is not a multiple of 3");
   CHECK_THROWS_AS(channel_shuffle(x, 0), ShapeError);
   CHECK_THROWS_AS(pixel_shuffle(x, 4), ShapeError);
   CHECK_THROWS_AS(pixel_unshuffle(x, 4), ShapeError);
   CHECK(complaint(Reorder{{8, 24}, {1, 0}, 24, {1, 7}}, {x}) ==
-        "reorder(8x24, order 1x0, to 24x1x7): an image has 192 elements, its extents or its result do not; x: 2x8x4x6");
+        "reorder(8x24, order 1x0, to 24x1x7): an image has 192 elements, but the extents or the result have another "
+        "number; x: 2x8x4x6");
   CHECK_THROWS_AS(infer(Reorder{{8, 24}, {1, 1}, 24, {1, 8}}, {x}), ShapeError);
   CHECK_THROWS_AS(infer(Reorder{{8, 24}, {0}, 24, {1, 8}}, {x}), ShapeError);
   CHECK(infer(GroupNorm{.groups = 3}, {{2, 6, 4, 5}}).params == Shapes{{1, 6, 1, 1}, {1, 6, 1, 1}});
   CHECK(infer(LayerNorm{.affine = false}, {{2, 6, 4, 5}}).params.empty());
   CHECK(complaint(GroupNorm{.groups = 4}, {{2, 6, 4, 5}}) ==
-        "group_norm(4): 6 channels do not divide by groups; x: 2x6x4x5");
+        "group_norm(4): 6 channels are not a multiple of the groups; x: 2x6x4x5");
   CHECK(infer(Reduce{ReduceBy::sum, true, false, false}, {{2, 3, 4, 5}}).y == Shape{2, 1, 4, 5});
   CHECK(infer(Reduce{ReduceBy::max, false, true, true}, {{2, 3, 4, 5}}).y == Shape{2, 3, 1, 1});
   CHECK_THROWS_WITH(infer(Reduce{ReduceBy::mean}, {{2, 3, 4, 5}}),
@@ -238,9 +239,9 @@ TEST_CASE("an error has the op with its parameters, the reason, and every shape"
   CHECK(complaint(Conv{.channels = 64, .kernel = 3, .pad = {1, 0}}, {{1, 3, 5, 2}}) ==
         "conv(64, 3x3, pad 1x0): a window of 3 columns does not fit into 2; x: 1x3x5x2");
   CHECK(complaint(Conv{.channels = 6, .kernel = 1, .groups = 4}, {{1, 8, 1, 1}}) ==
-        "conv(6, 1x1, groups 4): channels do not divide by groups; x: 1x8x1x1");
+        "conv(6, 1x1, groups 4): channels are not a multiple of the groups; x: 1x8x1x1");
   CHECK(complaint(Conv{.channels = 8, .kernel = 1, .groups = 4}, {{1, 6, 1, 1}}) ==
-        "conv(8, 1x1, groups 4): 6 input channels do not divide by groups; x: 1x6x1x1");
+        "conv(8, 1x1, groups 4): 6 input channels are not a multiple of the groups; x: 1x6x1x1");
   CHECK(complaint(Add{}, {{1, 3, 5, 5}, {1, 4, 5, 5}}) == "add: the inputs differ in shape; x: 1x3x5x5, 1x4x5x5");
   CHECK(complaint(Concat{}, {{1, 3, 5, 5}, {1, 3, 5, 6}}) ==
         "concat: the inputs may differ only in their channels; x: 1x3x5x5, 1x3x5x6");

@@ -276,7 +276,7 @@ TEST_CASE("a page or pointer that a failed download left in place of a file is n
     CHECK_THROWS_WITH(read_mnist(folder / "file", folder / "file"), named);
   };
   says("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 102530333\n",
-       "a Git LFS pointer in place of the file of 102530333 bytes: fetch that by git lfs pull");
+       "a Git LFS pointer in place of the file of 102530333 bytes: git lfs pull fetches the file");
   says("version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer in place of the file: ");
   says("\n<!DOCTYPE html>\n<html>", "a page of HTML or XML in place of the file");
   says("\xEF\xBB\xBF<HTML lang=en>", "a page of HTML or XML in place of the file");

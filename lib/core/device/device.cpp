@@ -148,7 +148,7 @@ void write_elements(void* to_host, const Tensor& tensor, std::span<const float> 
   check("write_elements", from.size(), tensor);
   if (!tensor.dense())
     throw UsageError("write_elements: the tensor has a pitch of " + std::to_string(tensor.pitch) +
-                     "; copy to it by upload(), or take a dense one");
+                     "; copy to it by upload(), or take a dense tensor");
   with_element("write_elements", tensor.dtype, [&]<class Element>(Element) {
     for (int n = 0; n < tensor.shape.n; ++n)
       place(static_cast<Element*>(to_host) + image_span(tensor, n).first, tensor, from, n);

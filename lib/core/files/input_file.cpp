@@ -35,7 +35,7 @@ void InputFile::refuse_stand_in() const {
     const std::size_t size = start.find("\nsize ");
     throw FileError(name_ + ": a Git LFS pointer in place of the file" +
                     (size == start.npos ? "" : " of " + std::to_string(std::atoll(&start[size + 6])) + " bytes") +
-                    ": fetch that by git lfs pull");
+                    ": git lfs pull fetches the file");
   }
   start.erase(0, start.find_first_not_of("\xef\xbb\xbf \t\r\n"));
   std::ranges::transform(start, start.begin(),

@@ -72,7 +72,7 @@ class Inference : ShapeChecks {
     }
     if constexpr (requires { op.groups; }) {
       at_least("groups", op.groups, 1);
-      if (x.c % op.groups != 0) fail(std::to_string(x.c) + " channels do not divide by groups");
+      if (x.c % op.groups != 0) fail(std::to_string(x.c) + " channels are not a multiple of the groups");
     }
     in_range("epsilon", op.epsilon > 0 && op.epsilon <= largest_float, "positive and finite");
     Inferred inferred = result(x, std::vector<Shape>(parameter_names(op_).size(), Shape{1, x.c, 1, 1}));
@@ -250,7 +250,8 @@ class Inference : ShapeChecks {
     }
     Inferred inferred = result({x.n, op.channels, op.pixels.h, op.pixels.w});
     if (count != x.image() || inferred.y.image() != x.image())
-      fail("an image has " + std::to_string(x.image()) + " elements, its extents or its result do not");
+      fail("an image has " + std::to_string(x.image()) +
+           " elements, but the extents or the result have another number");
     return inferred;
   }
 
@@ -304,8 +305,8 @@ class Inference : ShapeChecks {
   void check_conv(const OneOf<Conv, ConvTranspose> auto& op, const Shape& x) const {
     at_least("channels", op.channels, 1);
     at_least("groups", op.groups, 1);
-    if (x.c % op.groups != 0) fail(std::to_string(x.c) + " input channels do not divide by groups");
-    if (op.channels % op.groups != 0) fail("channels do not divide by groups");
+    if (x.c % op.groups != 0) fail(std::to_string(x.c) + " input channels are not a multiple of the groups");
+    if (op.channels % op.groups != 0) fail("channels are not a multiple of the groups");
     check_geometry("kernel", op.kernel, op.stride, op.pad);
     at_least("dilation", op.dilation, 1);
   }

@@ -65,7 +65,7 @@ void fill_glorot_uniform(std::span<double> out, Fans fans, std::uint64_t key) {
 void fill_uniform_between(std::span<double> out, double low, double high, std::uint64_t key) {
   if (!(low < high && std::isfinite(low) && std::isfinite(high)))
     throw UsageError("fill_uniform_between: from " + std::to_string(low) + " to " + std::to_string(high) +
-                     " are no numbers");
+                     " is no range of finite numbers");
   fill_uniform(out, key);
   for (double& value : out) value = low + (high - low) * value;
 }

@@ -85,7 +85,7 @@ std::string_view to_string(TableUpdates updates) { return updates == TableUpdate
 void check_lazy(const Optimiser& optimiser) {
   const auto refuse = [&](const std::string& why) {
     throw UsageError("lazy updates of embeddings: " + to_string(optimiser) + " " + why +
-                     "; leave it out, or use dense updates");
+                     "; remove that number, or use dense updates");
   };
   for_numbers(optimiser, [&](std::string_view name, double value) {
     if (name == "momentum" && value > 0) refuse("has a momentum, which moves rows without a gradient too");

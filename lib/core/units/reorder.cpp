@@ -13,7 +13,7 @@ namespace {
 /// a / b, where b divides a.
 int share(const char* what, int a, int b) {
   if (b < 1 || a % b != 0)
-    throw ShapeError(std::string(what) + ": " + std::to_string(a) + " do not divide by " + std::to_string(b));
+    throw ShapeError(std::string(what) + ": " + std::to_string(a) + " is not a multiple of " + std::to_string(b));
   return a / b;
 }
 

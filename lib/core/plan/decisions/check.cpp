@@ -23,7 +23,8 @@ void check_training(const Options& options) {
   if (options.optimiser) {
     check_optimiser(*options.optimiser);
     if (options.mode == Mode::inference)
-      throw UsageError("Options::optimiser: a plan in inference mode has no gradients; leave it out, or plan training");
+      throw UsageError(
+          "Options::optimiser: a plan in inference mode has no gradients; use Mode::training, or no optimiser");
   }
   if (!(options.clip_norm >= 0))
     throw UsageError("Options::clip_norm is " + shortest(options.clip_norm) + "; give a norm above 0, or 0 for none");
@@ -74,7 +75,7 @@ void check_options(const Nodes& nodes, const Options& options) {
     if (nodes.graph().find(name) >= 0) continue;
     std::vector<std::string> names;
     for (const NodeId node : nodes.ids()) names.push_back(nodes[node].name);
-    throw UsageError("choice_of: graph " + nodes.graph().name() + " has no node " + name + "; " +
+    throw UsageError("Options::choice_of: graph " + nodes.graph().name() + " has no node " + name + "; " +
                      near_names(name, names));
   }
 }
