@@ -1,4 +1,4 @@
-# Every option of the build. Developers' options are on only if this project is the top one.
+# The options of the build, except those of CUDA (cuda.cmake). Developers' options are on only if this project is the top one.
 option(BUILD_SHARED_LIBS "Build the components as shared libraries" OFF)
 option(LAMINA_INSTALL "Install the library and its package" ${PROJECT_IS_TOP_LEVEL})
 option(LAMINA_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})

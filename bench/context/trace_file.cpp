@@ -11,7 +11,7 @@ namespace lamina::bench {
 namespace {
 
 /// The difference of two times in microseconds, the unit of the format. Both times are rounded to whole nanoseconds
-/// first, as viewers do: a viewer drops a call that begins before the previous call has ended.
+/// first, as viewers round them. So no call seems to begin before the previous one has ended; viewers drop such calls.
 double microseconds(double from, double to) { return (std::round(1e9 * to) - std::round(1e9 * from)) / 1e3; }
 
 }  // namespace

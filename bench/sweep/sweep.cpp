@@ -54,7 +54,7 @@ class Sweep {
   struct Planned {
     Series series;
     std::vector<int> batches;               ///< batches in the order in which they run
-    std::optional<LargestBatch> largest{};  ///< predicted largest batch, which runs last; none: the user named batches
+    std::optional<LargestBatch> largest{};  ///< predicted largest batch; none: the user named batches
   };
 
   std::vector<Series> all_series() {

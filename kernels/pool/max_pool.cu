@@ -4,8 +4,8 @@
 // Forward, a thread computes one output: it reads its window row by row; neighbours share cells through the L1 cache.
 // Backward, a thread computes one pixel: it reads the maximum's position in every window that contains it, and adds the
 // dy of the windows whose position is this pixel, in order of rows, then columns. Images are along the grid's y.
-// Per output: its share of x once, one write of y and one of a position (1 byte); backward one read of dy and of a
-// position and one write per pixel of dx.
+// Memory, forward: x is read once; y and, for gradients, a position (1 byte; 4 for windows of more than 256 cells) are
+// written per output. Backward: dy and a position are read per output; dx is written per pixel.
 
 #include "pool.h"
 

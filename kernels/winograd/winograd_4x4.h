@@ -1,8 +1,8 @@
 #pragma once
 // Winograd's F(4x4, 3x3): the matrices of its transforms, applied to one row or column at a time.
 //
-// Four outputs of a correlation with three taps are polynomial products evaluated at the points 0, 1/2, -1/2, 2, -2 and
-// infinity: y = A^T [(G g) * (B^T d)], in two dimensions Y = A^T [(G g G^T) * (B^T d B)] A. The gradient of the filter
+// The scheme is the transpose of a product of polynomials by its values at the points 0, 1/2, -1/2, 2, -2 and infinity:
+// y = A^T [(G g) * (B^T d)], in two dimensions Y = A^T [(G g G^T) * (B^T d B)] A. The gradient of the filter
 // uses the same matrices: dw = G^T [(A dy A^T) * (B^T d B)] G. docs/algorithms/winograd_4x4.md gives them.
 
 #include "kernels/common/launch.h"

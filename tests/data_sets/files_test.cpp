@@ -80,7 +80,7 @@ TEST_CASE("CIFAR-10's records are a label and three planes, and the records of s
   CHECK(set.pixels[3072] == 200);
 }
 
-TEST_CASE("CIFAR-10's training batches have no missing number, and the test set is one file") {
+TEST_CASE("a gap in the numbers of CIFAR-10's training batches is refused, and the test set is one file") {
   const Folder folder;
   const ImageSet set = some_images({1, 3, 32, 32}, 4);
   write_cifar10(folder / "data_batch_1.bin", set);

@@ -1,4 +1,5 @@
-// Philox is compared with published test vectors, normal and uniform numbers with their definitions and moments.
+// Philox is compared with published test vectors, normal numbers with their definition and moments. Uniform numbers
+// must be spread evenly.
 
 #include "lamina/random.h"
 

@@ -48,7 +48,7 @@ float dot(bool amx, const Halves* a, const Halves* b, std::size_t ld, std::size_
 }
 
 /// Random numbers with products of every kind. Over a third are near 1. Half are near 2^-63, so that their products are
-/// near the least normal number. Some are at or below the least normal number, many of them denormal. A few are so
+/// near the least normal number. Some are below twice the least normal number, many of them denormal. A few are so
 /// large that sums are infinite.
 class Draws {
  public:

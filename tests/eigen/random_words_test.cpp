@@ -31,8 +31,8 @@ void check_run(int counters, std::uint64_t key, std::uint64_t first, std::uint64
                      << ", high " << high);
 }
 
-/// Checks runs of every length. The lower or upper half of a counter overflows at each place of a run. Keys and steps
-/// use all their bits.
+/// Checks runs of 8 to 40 counters, in steps of 8. The lower or upper half of a counter overflows at each place of a
+/// run. Keys and steps use all their bits.
 template <class Draw>
 void check_draws(const Draw& draw) {
   const std::vector<std::uint64_t> edges = {

@@ -20,8 +20,8 @@ namespace lamina::planner {
 struct Kinks {
   std::vector<std::int32_t> sides;
   double margin = std::numeric_limits<double>::infinity();
-  double tie = 1e-11;  ///< largest difference by rounding of values that are equal by construction, relative to the
-                       ///< larger of their size and 1
+  double tie = 1e-11;  ///< values a and b that differ by at most this times max(1, |a|, |b|) count as equal: rounding
+                       ///< alone makes such differences
 
   /// Adds the kinks of an op with inputs of these shapes. `values(i)` gives the dense numbers of input i.
   void add(const Op&, const std::vector<Shape>& x, const Shape& y,

@@ -1,4 +1,4 @@
-// Copying tensors of files into and out of plans, by PyTorch's names and extents.
+// Copies tensors between files and plans, by PyTorch's names and extents.
 
 #include "lamina/weights.h"
 

@@ -19,7 +19,7 @@ struct OnnxOptions {
   /// open. The operators determine the batch axis: as a rule the first axis, or the second if an LSTM or a GRU reads
   /// the first as time.
   int batch = 0;
-  /// The batch axis of inputs, by name, where the operators determine another axis.
+  /// By the name of an input: its batch axis, in place of the axis that the operators determine.
   std::map<std::string, int> batch_axes{};
   /// Extents that the file leaves open, by the names that onnx_open_extents lists. The extent of the batch, and extents
   /// of inputs that the output does not need, can be left out.
@@ -42,7 +42,8 @@ struct OnnxOptions {
   bool all_refusals = false;
 };
 
-/// Part of an axis in the file: `extent` steps of `stride` elements, in the n, c, h, w order of the graph's value.
+/// An axis in the file may hold several axes of the graph's value, or parts of them. This is one of these factors:
+/// `extent` steps, each `stride` elements apart in the dense value in n, c, h, w order.
 struct OnnxFactor {
   std::int64_t extent;
   std::int64_t stride;

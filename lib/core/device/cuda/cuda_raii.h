@@ -1,6 +1,7 @@
 #pragma once
-// Owners of objects of the CUDA runtime: made by a constructor, released once, moved, never copied. A device's
-// attributes. Destructors ignore errors: at the end of a process the runtime may be destroyed before its users.
+// Owners of objects of the CUDA runtime, which the functions below make. An object is released once, moved, never
+// copied. Destructors ignore errors: at the end of a process the runtime may be destroyed before its users. Also a
+// function that reads an attribute of a device.
 
 #include <cstddef>
 #include <utility>

@@ -32,7 +32,7 @@ std::string throttle_text(unsigned long long reasons) {
 
 Nvml::Nvml(const std::string& pci_bus_id, const std::string& library) : failure_(open(pci_bus_id, library)) {}
 
-/// Empty, or the call that failed.
+/// Empty, or the reason why readings will fail.
 std::string Nvml::open(const std::string& pci_bus_id, const std::string& library) {
   void* const opened = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (opened == nullptr) return loader_error(library);
