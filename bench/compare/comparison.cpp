@@ -284,7 +284,7 @@ std::size_t Comparison::processes_wanted(const ComparedRow& row, double change) 
 std::size_t Comparison::processes_wanted(double change) const {
   std::size_t most = 0;
   for (const ComparedRow& row : rows)
-    if (row.verdict == Verdict::inconclusive && row.fewest_processes > 0)
+    if (row.verdict == Verdict::inconclusive && row.fewest_processes > 0 && (row.processes > 0 || !paired))
       most = std::max(most, processes_wanted(row, change));
   return most;
 }

@@ -13,6 +13,7 @@ import results
 import variants
 from worker import Worker, WorkerError, close_all
 
+QUIET_SECONDS = 60  # after this time without such a line, a line says what is done next
 SETTLE_SECONDS = 0.05  # wait before a pass: threads of another worker still spin for a moment
 FOREIGN_CORES = {"cpu": 0.1, "rehearsal": 1.0, "cuda": 1.0}  # cores that other processes may use during a pass
 AGREEMENT = {"inference": 1e-4, "training": 1e-3}  # largest difference from our f32 logits, as a share
@@ -84,7 +85,7 @@ class Runner:
         self.network, self.options, self.document, self.folder = network, options, document, folder
         self.name = networks.name_of(network)
         self.what, self.batch, self.facts = options.what, options.batch, {}
-        self.workers = {}
+        self.workers, self.told = {}, time.monotonic()
         try:
             if self.what == "trainings" or self.what == "networks" and not os.listdir(folder):
                 self.write_numbers()
@@ -123,6 +124,7 @@ class Runner:
 
     def attempt(self, variant, stage, work):
         """Does the work, and returns whether it succeeded. If not, notes the reason, and ends a worker that failed."""
+        self.tell(f"{variant.name}: {stage}")
         try:
             work()
             return True
@@ -132,6 +134,11 @@ class Runner:
             if not error.refused:
                 self.leave(variant)
             return False
+
+    def tell(self, text):
+        if time.monotonic() - self.told > QUIET_SECONDS:
+            self.told = time.monotonic()
+            print(f"{self.name}: {text}", file=sys.stderr, flush=True)
 
     def leave(self, variant):
         if worker := self.workers.pop(variant, None):
@@ -241,6 +248,7 @@ class Runner:
         """{variant: its samples} of variants that ran all rounds. A sample has the GPU's state after its round."""
         samples = {variant: [] for variant in raced}
         for i in range(self.options.rounds):
+            self.tell(f"round {i + 1} of {self.options.rounds}, {case.request}")
             for variant in in_turn(raced, i):
                 if variant in samples and not self.attempt(
                         variant, f"race {case.request}",

@@ -1,4 +1,4 @@
-// Rows as entries of a result file.
+// What Google Benchmark reports of rows, and rows as entries of a result file.
 
 #include "entries.h"
 
@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <utility>
 
 #include "lamina/error.h"
 #include "lamina/statistics.h"
+#include "runner.h"
 
 namespace lamina::bench {
 namespace {
@@ -28,6 +30,25 @@ void add_failure(Json& entry, const Outcome& outcome) {
     entry["bytes_wanted"] = outcome.wanted_bytes;
     entry["bytes_free"] = outcome.free_bytes;
   }
+}
+
+bool is_aggregate(const benchmark::BenchmarkReporter::Run& run) {
+  return run.run_type == benchmark::BenchmarkReporter::Run::RT_Aggregate;
+}
+
+/// The passes of a run that the library reports. For a statistic: the passes of each of its runs. Runs that lack passes
+/// are left out.
+Runs runs_of(const benchmark::BenchmarkReporter::Run& run, const Row& row, const Outcome& outcome) {
+  const std::span<const Sample> samples = outcome.samples[row.part];
+  const auto [end, count] = outcome.runs[row.part];
+  Runs whole;
+  // The library's first runs only find out how many passes a run should have. Only the last runs count.
+  for (std::int64_t i = 0; i < run.repetitions; ++i) {
+    const std::size_t first = end - static_cast<std::size_t>(run.repetitions - i) * count;
+    if (first + count <= samples.size() && (is_aggregate(run) || i == run.repetition_index))
+      whole.push_back(samples.subspan(first, count));
+  }
+  return whole;
 }
 
 }  // namespace
@@ -88,11 +109,10 @@ Figures figures_of(const Row& row, const Outcome& outcome, const Runs& runs, con
   Figures figures;
   for (const auto& [name, values] : by_name) {
     const double middle = mean(values);
-    figures[name] = statistic == "mean"     ? middle
-                    : statistic == "median" ? median_interval(values).middle
-                    : statistic == "stddev" ? deviation(values)
-                    : middle != 0           ? deviation(values) / middle
-                                            : 0;  // the mean is 0 only if all values are 0
+    figures[name] = statistic == "median"              ? median_interval(values).middle
+                    : statistic == "stddev"            ? deviation(values)
+                    : statistic == "cv" && middle != 0 ? deviation(values) / middle
+                                                       : middle;  // a mean of 0 has only zeros: its cv is 0
   }
   return figures;
 }
@@ -161,6 +181,40 @@ Json row_entry(const Row& row, const Outcome& outcome, const Place& place) {
   entry["real_times"] = times(seconds_of(all));
   entry["cpu_times"] = times(seconds_of(all, &Sample::cpu_seconds));
   return entry;
+}
+
+bool Report::ReportContext(const Context& context) {
+  if (begin_) begin_(context);
+  begin_ = {};  // the library calls this function again for each group of rows
+  return true;
+}
+
+void Report::ReportRuns(const std::vector<Run>& runs) {
+  clear_step();
+  bool failed = false;
+  for (const Run& run : runs) {
+    const Row& row = runner_->rows()[static_cast<std::size_t>(runner_->index_of(run))];
+    const Outcome& outcome = runner_->outcomes().at(row.group.get());
+    const Runs its = runs_of(run, row, outcome);
+    if (std::ssize(its) < (is_aggregate(run) ? run.repetitions : 1))
+      if (is_aggregate(run) || std::exchange(failed, true) || outcome.failure.empty())
+        continue;  // a run without passes and without a failure was interrupted
+    take_(run, row, outcome, its);
+  }
+}
+
+Report file_report(const Runner& runner, ResultFile& file) {
+  const auto take = [&](const Report::Run& run, const Row& row, const Outcome& outcome, const Runs& runs) {
+    Place place{runner.index_of(run), run.repetitions, run.repetition_index, run.iterations, run.aggregate_name};
+    for (const auto& [name, counter] : run.counters) place.by_library[name] = counter.value;
+    const bool one_pass = !is_aggregate(run) && run.iterations == 1;
+    file.document["benchmarks"].push_back(runs.empty() ? failure_entry(row, outcome, place, run.time_unit)
+                                                       : entry_of(row, outcome, place, run.time_unit,
+                                                                  figures_of(row, outcome, runs, run.aggregate_name),
+                                                                  one_pass ? runs[0] : outcome.samples[row.part]));
+    file.save_now_and_then();
+  };
+  return {runner, take, {}};
 }
 
 benchmark::TimeUnit unit_of(const Row& row) {

@@ -1,9 +1,10 @@
 #pragma once
-// Rows as entries of a result file, in Google Benchmark's form.
+// What Google Benchmark reports of rows, and rows as entries of a result file in its form.
 
 #include <benchmark/benchmark.h>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -12,6 +13,8 @@
 #include "rows.h"
 
 namespace lamina::bench {
+
+class Runner;
 
 /// The place of an entry in a file, in Google Benchmark's numbers.
 struct Place {
@@ -32,7 +35,8 @@ using Runs = std::vector<std::span<const Sample>>;
 /// The figures of one run: means of the passes' times, and the state of the device after the last pass.
 Figures figures_of(const Row&, const Outcome&, std::span<const Sample> run);
 
-/// The figures of several runs, combined by a statistic of Google Benchmark: "mean", "median", "stddev" or "cv".
+/// The figures of several runs, combined by a statistic of Google Benchmark: "mean", "median", "stddev" or "cv". Empty:
+/// those of the only run.
 Figures figures_of(const Row&, const Outcome&, const Runs&, const std::string& statistic);
 
 /// The first fields of an entry, which all entries have.
@@ -48,6 +52,29 @@ Json failure_entry(const Row&, const Outcome&, Place, benchmark::TimeUnit);
 /// One entry for all passes of a row that has times. It has the figures of the pass whose time is nearest the median.
 /// The lists real_times and cpu_times have the times of all passes, in their order.
 Json row_entry(const Row&, const Outcome&, const Place&);
+
+/// Passes the library's runs to a function that keeps or prints rows. Leaves out interrupted runs, and all failed runs
+/// of a row except the first.
+class Report final : public benchmark::BenchmarkReporter {
+ public:
+  using Begin = std::function<void(const Context&)>;
+  /// Takes a run, or a statistic of runs, with the passes of each run; no passes: the run failed.
+  using Take = std::function<void(const Run&, const Row&, const Outcome&, const Runs&)>;
+
+  Report(const Runner& runner, Take take, Begin begin)
+      : runner_(&runner), take_(std::move(take)), begin_(std::move(begin)) {}
+
+  bool ReportContext(const Context&) override;
+  void ReportRuns(const std::vector<Run>&) override;
+
+ private:
+  const Runner* runner_;
+  Take take_;
+  Begin begin_;
+};
+
+/// A report that adds an entry to a file for each run.
+Report file_report(const Runner&, ResultFile&);
 
 /// Sets in the outcome the reason why a group could not be measured.
 void set_failure(Outcome&, const std::exception&);

@@ -1,4 +1,4 @@
-// Runs rows with Google Benchmark, and reports them to a file and to the screen.
+// Runs rows with Google Benchmark, and prints them.
 
 #include "runner.h"
 
@@ -43,12 +43,6 @@ TextTable published_form() {
            "note"}};
 }
 
-bool is_aggregate(const Run& run) { return run.run_type == Run::RT_Aggregate; }
-
-Figures figures_of(const Run& run, const Row& row, const Outcome& outcome, const Runs& runs) {
-  return is_aggregate(run) ? figures_of(row, outcome, runs, run.aggregate_name) : figures_of(row, outcome, runs[0]);
-}
-
 /// Prints a run under the row's name. The library's own name of the run ends in "/iterations:1/repeats:3/manual_time".
 void print_by(benchmark::BenchmarkReporter& by, bool same_counters, Run run, const Row& row, const Outcome& outcome,
               const Runs& runs) {
@@ -62,8 +56,8 @@ void print_by(benchmark::BenchmarkReporter& by, bool same_counters, Run run, con
     run.iterations = 0;
     run.real_accumulated_time = run.cpu_accumulated_time = 0;
   } else {
-    const Figures figures = figures_of(run, row, outcome, runs);
-    const bool is_share = is_aggregate(run) && run.aggregate_unit == benchmark::kPercentage;
+    const Figures figures = figures_of(row, outcome, runs, run.aggregate_name);
+    const bool is_share = run.aggregate_unit == benchmark::kPercentage;
     const double iterations = is_share ? 1 : static_cast<double>(run.iterations);
     run.real_accumulated_time = iterations * figures.at("real_time");
     run.cpu_accumulated_time = iterations * figures.at("cpu_time");
@@ -134,13 +128,13 @@ int Runner::settle(std::span<const Row> rows) {
 }
 
 void Runner::iterate(const Row& row, benchmark::State& state) {
-  const Outcome& outcome = meter_.outcome(row);
+  Outcome& outcome = meter_.outcome(row);
   const std::vector<Sample>& samples = outcome.samples[row.part];
-  auto& [next, runs] = taken_[&row];
-  const std::size_t first = next, wanted = static_cast<std::size_t>(state.max_iterations);
-  while (next < first + wanted && meter_.measure(row, next)) ++next;
-  const bool lost = next < first + wanted;
-  runs.emplace_back(first, lost ? 0 : wanted);
+  auto& [end, wanted] = outcome.runs[row.part];
+  std::size_t at = end;
+  wanted = static_cast<std::size_t>(state.max_iterations);
+  end += wanted;
+  for (std::size_t next = at; next < end && meter_.measure(row, next);) ++next;
   if (samples.empty()) {
     std::string& before = refused_[row.group->config.backend];  // the reason is printed once for each backend
     const bool again = outcome.kind == Failure::unsupported && outcome.failure == before;
@@ -150,24 +144,8 @@ void Runner::iterate(const Row& row, benchmark::State& state) {
   }
   // A row that failed after its first passes is not reported to the library, because version 1.7 would end the process.
   // The report handles such a row.
-  std::size_t at = first;
+  const bool lost = samples.size() < end;
   for ([[maybe_unused]] auto _ : state) state.SetIterationTime(lost ? options_->min_time : samples[at++].seconds);
-}
-
-Runs Runner::runs_of(const benchmark::BenchmarkReporter::Run& run) const {
-  const Row& row = row_of(run);
-  const auto& samples = outcomes().at(row.group.get()).samples[row.part];
-  // The library's first runs only find out how many passes a run should have. Only the last runs count.
-  auto its = std::span(taken_.at(&row).runs).last(static_cast<std::size_t>(run.repetitions));
-  if (!is_aggregate(run)) its = its.subspan(static_cast<std::size_t>(run.repetition_index), 1);
-  Runs whole;
-  for (const auto& [first, count] : its)
-    if (count > 0) whole.push_back(std::span(samples).subspan(first, count));
-  return whole;
-}
-
-const Row& Runner::row_of(const benchmark::BenchmarkReporter::Run& run) const {
-  return rows_[first_ + static_cast<std::size_t>(run.family_index)];
 }
 
 bool Runner::any_failed() const {
@@ -177,44 +155,7 @@ bool Runner::any_failed() const {
 }
 
 bool Runner::any_measured() const {
-  return std::any_of(rows_.begin(), rows_.end(),
-                     [&](const Row& row) { return !outcomes().at(row.group.get()).samples[row.part].empty(); });
-}
-
-bool Report::ReportContext(const Context& context) {
-  if (begin_) begin_(context);
-  begin_ = {};  // the library calls this function again for each group of rows
-  return true;
-}
-
-void Report::ReportRuns(const std::vector<Run>& runs) {
-  clear_step();
-  bool failed = false;
-  for (const Run& run : runs) {
-    const Row& row = runner_->row_of(run);
-    const Outcome& outcome = runner_->outcomes().at(row.group.get());
-    const Runs its = runner_->runs_of(run);
-    if (std::ssize(its) < (is_aggregate(run) ? run.repetitions : 1))
-      if (is_aggregate(run) || std::exchange(failed, true) || outcome.failure.empty())
-        continue;  // a run without passes and without a failure was interrupted
-    take_(run, row, outcome, its);
-  }
-}
-
-Report file_report(const Runner& runner, ResultFile& file) {
-  const auto take = [&](const Run& run, const Row& row, const Outcome& outcome, const Runs& runs) {
-    Place place{&row - runner.rows().data(), run.repetitions, run.repetition_index, run.iterations};
-    if (is_aggregate(run)) place.aggregate = run.aggregate_name;
-    for (const auto& [name, counter] : run.counters) place.by_library[name] = counter.value;
-    const std::vector<Sample>& all = outcome.samples[row.part];
-    const bool one_pass = !is_aggregate(run) && run.iterations == 1;
-    file.document["benchmarks"].push_back(runs.empty() ? failure_entry(row, outcome, place, run.time_unit)
-                                                       : entry_of(row, outcome, place, run.time_unit,
-                                                                  figures_of(run, row, outcome, runs),
-                                                                  one_pass ? runs[0] : std::span(all)));
-    file.save_now_and_then();
-  };
-  return {runner, take, {}};
+  return std::ranges::any_of(outcomes(), [](const auto& each) { return !each.second.samples.front().empty(); });
 }
 
 Report text_report(const Runner& runner, benchmark::BenchmarkReporter& by, bool same_counters) {

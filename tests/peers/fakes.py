@@ -92,10 +92,9 @@ class Fakes(Folder):
         with contextlib.redirect_stdout(said.out), contextlib.redirect_stderr(said.err), \
                 mock.patch.dict(os.environ, self.tell(dict(told)) | dict(environment)), \
                 mock.patch.object(sys, "argv", self.command(*words, *more)[2:]), \
-                mock.patch.object(runner, "SETTLE_SECONDS", 0), self.assertRaises(SystemExit) as end:
+                mock.patch.multiple(runner, SETTLE_SECONDS=0, QUIET_SECONDS=-1), self.assertRaises(SystemExit) as end:
             race.main()
-        if isinstance(end.exception.code, str):
-            said.err.write(end.exception.code + "\n")
+        said.err.write(f"{end.exception.code}\n" if isinstance(end.exception.code, str) else "")
         done = types.SimpleNamespace(stdout=said.out.getvalue(), stderr=said.err.getvalue())
         self.assertEqual(1 if isinstance(end.exception.code, str) else end.exception.code, status, done)
         return done, self.written()

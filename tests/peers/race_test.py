@@ -121,6 +121,7 @@ class Networks(Fakes):
         done, result = self.race("vgg19", "vgg16", status=1,
                                  told={"writer": {"fault": "refuse:greeting", "only": "vgg19"}})
         self.assertIn("vgg19: lamina FAILED (start): no such thing here", done.stdout)
+        self.assertRegex(done.stderr, "(?s)\nvgg16: eigen: open training\n.*\nvgg16: round 2 of 2, training\n")
         self.assertEqual({row["key"]["network"] for row in result["benchmarks"]}, {"vgg16"})
         self.assertEqual(self.asked()[-1][0], "judge")
 
