@@ -258,7 +258,7 @@ void reorder(const Context& context, const Tensor& from, const Tensor& to, const
   const std::int64_t run = runs || along.to > across.extent ? across.extent : elements_of_room;
   const std::int64_t size = runs ? across.extent : across.extent * std::min(side, along.extent);
   const std::int64_t places = to.shape.image() / across.extent / (runs ? 1 : along.extent);
-  const auto& kernels = context.set.kernels<T>();
+  const auto& kernels = context.set.of<T>().kernels;
   context.pool.split(to.shape.n * places * tiles, std::max<std::int64_t>(1, grain / size),
                      [&](std::int64_t i, std::int64_t end) {
                        Output<T> output(to, adds, {}, run);

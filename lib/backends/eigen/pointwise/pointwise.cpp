@@ -100,7 +100,7 @@ std::shared_ptr<const Activation<T>> of_parts(bool reads_x, const Value& value, 
 
 template <class T>
 std::shared_ptr<const Activation<T>> function_of(const Pointwise& op, const InstructionSet& set) {
-  const auto& kernels = set.kernels<T>().activations;
+  const auto& kernels = set.of<T>().kernels.activations;
   const T a = static_cast<T>(op.a), b = static_cast<T>(op.b);
   const auto made = [reads_x = row_of(op.function).reads_x](const auto& value, const auto& gradient) {
     return of_parts<T>(reads_x, value, gradient);
