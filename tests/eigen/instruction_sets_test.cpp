@@ -80,7 +80,7 @@ TEST_CASE("the instruction set is the widest that runs here, or the requested se
   for (const eigen::InstructionSet* set : eigen::instruction_sets()) {
     known += (known.empty() ? "" : ", ") + std::string(set->name);
     if (eigen::runs_here(*set)) {
-      CHECK(set->f32.lanes <= eigen::widest_instruction_set().f32.lanes);
+      CHECK(set->f32.kernels.lanes <= eigen::widest_instruction_set().f32.kernels.lanes);
       CHECK_THAT(make_backend("eigen", {.instruction_set = set->name})->describe(),
                  ContainsSubstring("instruction set " + std::string(set->name) + ","));
     } else {

@@ -44,8 +44,8 @@ TEST_CASE("each of the sums in registers takes one multiply-add per step, on eve
   for (const eigen::InstructionSet* set : pair_sets_here()) sets.push_back(set);
   for (const eigen::InstructionSet* set : sets) {
     INFO(set->name);
-    check_count(set->sums<float>());
-    check_count(set->sums<double>());
+    check_count(set->of<float>().sums);
+    check_count(set->of<double>().sums);
     if (set->pairs == nullptr) continue;
     const eigen::RegisterSums<float>& pairs = set->pairs->sums;
     for (const int steps : {1, 7, 1000})
@@ -57,9 +57,9 @@ TEST_CASE("a peak counts two operations per multiply-add, on every thread") {
   const eigen::InstructionSet& real = *eigen::instruction_sets().back();
   constexpr int count = 5, threads = 3;
   const eigen::RegisterSums<float> slow = {count, slowly};
+  const eigen::KernelsOf<float> f32 = {real.f32.kernels, real.f32.kernels_6x2, slow};
   const eigen::InstructionSet fake = {
-      "fake",        real.f32,   real.f64,   real.f32_6x2, real.f64_6x2,        slow,
-      real.sums_f64, real.lower, real.table, real.update,  real.check_overflow, real.convert};
+      "fake", f32, real.f64, real.lower, real.conv, real.connected, real.update, real.check_overflow, real.convert};
   eigen::ThreadPool pool(threads);
   seen.clear();
   const double rate = eigen::peak_flops_per_second(pool, fake, DType::f32), exact = 2e6 * count * threads;

@@ -37,7 +37,7 @@ void check_function(const std::vector<T>& x, const std::vector<T>& y, const Func
 
 template <class T>
 void check_functions(const eigen::InstructionSet& set) {
-  const eigen::ActivationKernels<T>& kernels = set.kernels<T>().activations;
+  const eigen::ActivationKernels<T>& kernels = set.of<T>().kernels.activations;
   const std::vector<T> x = arguments<T>();
   std::vector<T> y(x.size());
   const auto count = static_cast<std::int64_t>(x.size());

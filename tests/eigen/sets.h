@@ -32,10 +32,10 @@ template <class Check>
 void check_micro_kernels(const Check& check) {
   for (const eigen::InstructionSet* set : sets_here()) {
     INFO(set->name);
-    check(set->kernels<float>());
-    check(set->kernels<double>());
-    check(set->kernels_6x2<float>());
-    check(set->kernels_6x2<double>());
+    check(set->of<float>().kernels);
+    check(set->of<double>().kernels);
+    check(set->of<float>().kernels_6x2);
+    check(set->of<double>().kernels_6x2);
   }
 }
 

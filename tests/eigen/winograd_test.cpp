@@ -93,11 +93,11 @@ const std::vector<Case> winograd_cases = {
 
 TEST_CASE("Winograd's matrices multiply polynomials, and amplify errors as documented") {
   for (const eigen::InstructionSet* set : sets_here()) {
-    const eigen::WinogradKernels<double>& all = set->f64.winograd;
+    const eigen::WinogradKernels<double>& all = set->f64.kernels.winograd;
     for (const auto* transforms : {&all.f2x2_3x3, &all.f4x4_3x3, &all.f2x2_5x5}) {
       const int tile = transforms->tile, taps = transforms->taps;
       INFO(set->name << ", tiles of " << tile << ", filters of " << taps);
-      const Matrices m = matrices_of(*transforms, set->f64.lanes);
+      const Matrices m = matrices_of(*transforms, set->f64.kernels.lanes);
       const Winograd named = *winograd_named(tile == 2 ? "winograd_2x2" : "winograd_4x4", taps);
       CHECK(checked_growth(m.output, m.filter, m.input) == Approx(named.growth));
       CHECK(checked_growth(m.gradient, m.spread, m.input) == Approx(named.weight_growth));

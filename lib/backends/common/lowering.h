@@ -50,17 +50,18 @@ std::vector<Pass> gradient_passes(const Spec&);
 /// Whether an op has the pass, whatever its unit wants.
 bool has_pass(const Op&, Pass);
 
-/// Adds the steps of an op whose only algorithm is "direct": forward, and in training backward. If the op has the pass
-/// recompute, that pass runs forward again.
+/// The unit with the steps of an op whose only algorithm is "direct": forward, and in training backward. If the op has
+/// the pass recompute, that pass runs forward again.
 template <class Forward, class Backward>
-void add_steps(Lowered& unit, const Spec& spec, const Forward& forward, const Backward& backward,
-               std::size_t forward_workspace = 0, std::size_t backward_workspace = 0,
-               std::vector<Pass> backward_passes = {Pass::backward_data}) {
+Lowered with_steps(Lowered unit, const Spec& spec, const Forward& forward, const Backward& backward,
+                   std::size_t forward_workspace = 0, std::size_t backward_workspace = 0,
+                   std::vector<Pass> backward_passes = {Pass::backward_data}) {
   unit.steps.push_back(step({Pass::forward}, "direct", forward, forward_workspace));
-  if (spec.mode == Mode::inference) return;
+  if (spec.mode == Mode::inference) return unit;
   if (has_pass(spec.op, Pass::recompute))
     unit.steps.push_back(step({Pass::recompute}, "direct", forward, forward_workspace));
   unit.steps.push_back(step(std::move(backward_passes), "direct", backward, backward_workspace));
+  return unit;
 }
 
 /// Throws UsageError for an enumerator out of range.

@@ -94,7 +94,7 @@ class HalfKernel final : public Kernel {
   /// `part` is the unit of one chunk. The step `first` computes the first chunk. The step `later` computes later chunks
   /// and adds to the parameter gradients.
   HalfKernel(const Spec& spec, const Lowered& part, const Lowered::Step& first, const Lowered::Step& later,
-             const Chunks& chunks, const ComputeType& form, MixedPrecisionLowering& units)
+             const Chunks& chunks, const ComputeType& form, const MixedPrecisionLowering& units)
       : units_(units),
         first_(first.kernel),
         later_(later.kernel),
@@ -211,7 +211,7 @@ class HalfKernel final : public Kernel {
     if (to && copied(to)) copy(to, from);
   }
 
-  MixedPrecisionLowering& units_;
+  const MixedPrecisionLowering& units_;
   std::shared_ptr<Kernel> first_, later_, forward_;
   MemoryAccess traffic_;
   Chunks chunks_;
@@ -256,13 +256,13 @@ Spec spec_of_chunk(Spec spec, const Chunks& chunks) {
 }
 
 /// The unit of the later chunks. It has the algorithms of `first` and adds to the parameter gradients.
-Lowered lower_later(Spec part, const Lowered& first, Choice choice, MixedPrecisionLowering& units) {
+Lowered lower_later(Spec part, const Lowered& first, Choice choice, const MixedPrecisionLowering& units) {
   part.adds_dw = true;
   for (const Lowered::Step& step : first.steps)
     for (const Pass pass : step.passes)
       if (const auto p = static_cast<std::size_t>(pass); p < choice.algorithm.size())
         choice.algorithm[p] = step.algorithm;
-  return units.lower(part, choice);
+  return units.lower_directly(part, choice);
 }
 
 Spec in_nchw(Spec spec) {
@@ -323,7 +323,7 @@ Spec ComputeType::of(Spec spec) const {
   return nchw ? in_nchw(std::move(spec)) : spec;
 }
 
-OnCopies::OnCopies(const Spec& spec, MixedPrecisionLowering& units)
+OnCopies::OnCopies(const Spec& spec, const MixedPrecisionLowering& units)
     : spec_(spec),
       units_(units),
       form_(form_of(spec, units)),
@@ -379,10 +379,10 @@ Lowered OnCopies::unit(Lowered part) const {
   return part;
 }
 
-Lowered lower_on_copies(const Spec& spec, const Choice& choice, MixedPrecisionLowering& units) {
+Lowered lower_on_copies(const Spec& spec, const Choice& choice, const MixedPrecisionLowering& units) {
   const OnCopies copies(spec, units);
   const Choice left = copies.left_of(choice);
-  const Lowered part = units.lower(copies.part(), left);
+  const Lowered part = units.lower_directly(copies.part(), left);
   const Lowered later = copies.sums_chunks() ? lower_later(copies.part(), part, left, units) : part;
   Lowered lowered = copies.unit(part);
   for (std::size_t i = 0; i < part.steps.size(); ++i) {

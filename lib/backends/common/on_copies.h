@@ -6,16 +6,16 @@
 #include <string>
 #include <string_view>
 
-#include "chunks.h"
 #include "lamina/backend.h"
+#include "lib/core/units/scratch_allocator.h"
 
 namespace lamina {
 
-/// The functions of a backend for its units on copies. Outlives every kernel.
+/// The functions of a backend for its units on copies: a second base of its class. Outlives every kernel.
 class MixedPrecisionLowering {
  public:
   virtual ~MixedPrecisionLowering() = default;
-  virtual std::string_view backend() const = 0;
+  virtual std::string_view backend() const = 0;  ///< the name that messages begin with
   /// Largest number of elements in all copied values of a chunk, so that they stay in cache.
   virtual std::int64_t chunk_elements() const = 0;
   /// Whether kernels of the backend read and write the unit's halves directly. Asked only if all values of the unit
@@ -24,11 +24,11 @@ class MixedPrecisionLowering {
   /// Whether kernels of the backend take the unit in nhwc. If not, the unit is computed on copies in nchw.
   virtual bool takes_nhwc(const Spec&) const { return true; }
   /// Lowers a unit whose types and layout the kernels take. Error bounds leave out the rounding to halves.
-  virtual Lowered lower(const Spec&, const Choice&) = 0;
+  virtual Lowered lower_directly(const Spec&, const Choice&) const = 0;
   /// Copies between tensors of one shape and any pitches, on the device's queue: halves to f32, or f32 to halves.
   /// Rounds to nearest, ties to even; keeps infinities and NaNs. If the backend does not take nhwc, the layouts may
   /// differ, and the types may be the same: f32 or a half type.
-  virtual void convert(const Tensor& to, const Tensor& from) = 0;
+  virtual void convert(const Tensor& to, const Tensor& from) const = 0;
 };
 
 /// The unit as messages name it: "eigen: conv(64, 3x3)".
@@ -49,6 +49,49 @@ Spec in_f32(Spec);
 /// Whether dense nhwc memory differs in order from dense nchw memory.
 bool is_permuted(const Shape&);
 
+/// A unit is computed in `count` chunks of `extent` images each.
+struct Chunks {
+  int count = 1, extent = 0;
+
+  explicit Chunks(int images) : extent(images) {}
+
+  /// Makes the fewest equal chunks of at most `most` elements each; all images together have `elements`. If `grain`
+  /// divides `images`, it divides `extent` too. A chunk of the least extent, 1 or `grain`, may have more elements.
+  Chunks(int images, std::int64_t elements, std::int64_t most, int grain = 1) : extent(images) {
+    const int least = images % grain == 0 ? grain : 1;
+    const auto divides = [&] { return images % extent == 0 && extent % least == 0; };
+    while (extent > least && (!divides() || elements / images * extent > most)) --extent;
+    count = images / extent;
+  }
+
+  Shape shape(Shape all) const {
+    if (count > 1) all.n = extent;
+    return all;
+  }
+
+  /// The part of a value or a gradient that belongs to chunk k.
+  Tensor part(Tensor tensor, int k) const {
+    tensor.shape = shape(tensor.shape);
+    const std::int64_t image = tensor.pitch * (tensor.layout == Layout::nhwc ? tensor.shape.plane() : 1);
+    if (tensor)
+      tensor.data = tensor.as<std::byte>() + k * extent * image * static_cast<std::int64_t>(size_of(tensor.dtype));
+    return tensor;
+  }
+
+  /// Each chunk has a block of `bytes`; blocks follow each other. The size of all blocks, and the block of chunk k.
+  std::size_t all_blocks(std::size_t bytes) const { return static_cast<std::size_t>(count) * aligned(bytes); }
+  static void* block(void* all, std::size_t bytes, int k) {
+    return all == nullptr ? nullptr : static_cast<std::byte*>(all) + static_cast<std::size_t>(k) * aligned(bytes);
+  }
+};
+
+/// The error bound of a pass on halves, from the bound of its kernel. All bounds are relative to the sum of |terms|.
+///
+/// Reads are exact. Each written number is rounded once, by at most u of itself: the kernel's bound e becomes
+/// (1 + e)(1 + u) - 1. Parameter gradients stay in f32 and are summed over the chunks: one rounding for each chunk
+/// after the first.
+double half_error(double error, Pass, DType values, int chunks);
+
 /// The form in which a backend's kernels take a unit.
 struct ComputeType {
   bool types = false;  ///< whether kernels take the types of the unit; if not, they take f32
@@ -65,7 +108,7 @@ struct ComputeType {
 /// A unit on copies of the tensors that its kernels do not take directly.
 class OnCopies {
  public:
-  OnCopies(const Spec&, MixedPrecisionLowering&);
+  OnCopies(const Spec&, const MixedPrecisionLowering&);
 
   const Spec& part() const { return part_; }  ///< the unit of one chunk, as the kernels take it
   /// Whether parameter gradients are summed over several chunks: steps of later chunks add to those of the first.
@@ -82,13 +125,13 @@ class OnCopies {
 
  private:
   Spec spec_;
-  MixedPrecisionLowering& units_;
+  const MixedPrecisionLowering& units_;
   ComputeType form_;
   Chunks chunks_;
   Spec part_;
 };
 
 /// Lowers a unit on copies, for ops without a table of algorithms.
-Lowered lower_on_copies(const Spec&, const Choice&, MixedPrecisionLowering&);
+Lowered lower_on_copies(const Spec&, const Choice&, const MixedPrecisionLowering&);
 
 }  // namespace lamina

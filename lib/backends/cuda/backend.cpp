@@ -25,50 +25,7 @@ void check_spec(const std::string& self, const Spec& spec, const Choice& choice)
   check_tail(self, spec, default_fusion);
 }
 
-class CudaMixedPrecision final : public MixedPrecisionLowering {
- public:
-  explicit CudaMixedPrecision(Machine& machine) : machine_(machine) {}
-  std::string_view backend() const override { return machine_.backend; }
-  std::int64_t chunk_elements() const override { return gpu_chunk_elements; }
-  bool takes_halves(const Spec& spec) const override {
-    if (holds<Add>(spec.op)) return spec.x.size() <= most_addends;  // kernels sum more in y, which would round
-    return gpu_op_takes_halves(spec.op) || holds<MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn>(spec.op);
-  }
-  bool takes_nhwc(const Spec& spec) const override { return takes_any_order(spec.op); }
-  Lowered lower(const Spec& spec, const Choice& choice) override {
-    return std::visit(
-        [&]<class T>(const T& op) -> Lowered {
-          if constexpr (std::is_same_v<T, Input>)
-            throw UsageError("cuda: " + to_string(spec.op) + " has no kernels");
-          else if constexpr (OneOf<T, Conv, FullyConnected>)
-            return with_blas(chooser(spec).lower(choice), spec);
-          else if constexpr (std::is_same_v<T, ConvTranspose>)
-            return LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_,
-                                            [&](const Spec& of, const Choice& its) { return lower(of, its); });
-          else
-            return LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_);
-        },
-        spec.op);
-  }
-  void convert(const Tensor& to, const Tensor& from) override { LAMINA_CUDA_SPACE::convert(to, from, false, machine_); }
-
-  Chooser<Machine> chooser(const Spec& spec) {
-    return {holds<Conv>(spec.op) ? conv_table() : connected_table(), spec, machine_, *this};
-  }
-
- private:
-  /// Opens cuBLAS if a step of the unit needs it. Returns the unit.
-  Lowered with_blas(Lowered unit, const Spec& spec) {
-    for (const Lowered::Step& step : unit.steps)
-      if (step.algorithm == im2col_gemm_name || step.algorithm == cublas_name)
-        machine_.make_blas(conv_unit(spec).dtype);
-    return unit;
-  }
-
-  Machine& machine_;
-};
-
-class CudaBackend final : public Backend {
+class CudaBackend final : public Backend, MixedPrecisionLowering {
  public:
   explicit CudaBackend(const BackendOptions& options) : machine_(options) {}
 
@@ -82,7 +39,7 @@ class CudaBackend final : public Backend {
 
   std::vector<std::string> algorithms(const Spec& spec, Pass pass) const override {
     if (holds<ConvTranspose>(spec.op)) return algorithms(mirrored(in_f32(spec)), mirrored(pass));
-    if (has_table(spec.op)) return halves_.chooser(spec).names(pass);
+    if (has_table(spec.op)) return chooser(spec).names(pass);
     if (holds<Input>(spec.op) || !has_pass(spec.op, pass)) return {};
     if (const auto* const op = std::get_if<Recurrent>(&spec.op)) return recurrent_algorithms(*op);
     return {"direct"};
@@ -94,9 +51,9 @@ class CudaBackend final : public Backend {
 
   Lowered lower(const Spec& spec, const Choice& choice) override {
     check_spec(machine_.backend, spec, choice);
-    if (has_table(spec.op)) return halves_.lower(spec, choice);
+    if (has_table(spec.op)) return with_blas(chooser(spec).lower(choice), spec);
     const bool copies = has_halves(spec) || spec.y.layout == Layout::nhwc;
-    Lowered lowered = copies ? lower_on_copies(spec, choice, halves_) : halves_.lower(spec, choice);
+    Lowered lowered = copies ? lower_on_copies(spec, choice, *this) : lower_directly(spec, choice);
     if (!holds<ConvTranspose, Recurrent>(spec.op)) check_direct(machine_.backend, spec, choice, lowered);
     return lowered;
   }
@@ -106,8 +63,44 @@ class CudaBackend final : public Backend {
   double peak_flops_per_second(DType dtype) override { return machine_.peak_flops_per_second(dtype); }
 
  private:
-  Machine machine_;
-  mutable CudaMixedPrecision halves_{machine_};  // has no state but the machine
+  std::string_view backend() const override { return machine_.backend; }
+  std::int64_t chunk_elements() const override { return gpu_chunk_elements; }
+  bool takes_halves(const Spec& spec) const override {
+    if (holds<Add>(spec.op)) return spec.x.size() <= most_addends;  // kernels sum more in y, which would round
+    return gpu_op_takes_halves(spec.op) || holds<MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn>(spec.op);
+  }
+  bool takes_nhwc(const Spec& spec) const override { return takes_any_order(spec.op); }
+  Lowered lower_directly(const Spec& spec, const Choice& choice) const override {
+    return std::visit(
+        [&]<class T>(const T& op) -> Lowered {
+          if constexpr (OneOf<T, Input, Conv, FullyConnected>)
+            throw UsageError("cuda: " + to_string(spec.op) + " has no kernels without a table");
+          else if constexpr (std::is_same_v<T, ConvTranspose>)
+            return LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_, [&](const Spec& of, const Choice& its) {
+              return with_blas(chooser(of).lower(its), of);
+            });
+          else
+            return LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_);
+        },
+        spec.op);
+  }
+  void convert(const Tensor& to, const Tensor& from) const override {
+    LAMINA_CUDA_SPACE::convert(to, from, false, machine_);
+  }
+
+  Chooser<Machine> chooser(const Spec& spec) const {
+    return {holds<Conv>(spec.op) ? conv_table : connected_table, spec, machine_, *this};
+  }
+
+  /// Opens cuBLAS if a step of the unit needs it. Returns the unit.
+  Lowered with_blas(Lowered unit, const Spec& spec) const {
+    for (const Lowered::Step& step : unit.steps)
+      if (step.algorithm == im2col_gemm_name || step.algorithm == cublas_name)
+        machine_.make_blas(conv_unit(spec).dtype);
+    return unit;
+  }
+
+  mutable Machine machine_;
 };
 
 }  // namespace

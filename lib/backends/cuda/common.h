@@ -37,7 +37,6 @@ auto lower(const Op& op, const Spec& spec, const Choice&, Machine& machine) -> d
 std::vector<std::string> recurrent_algorithms(const Recurrent&);
 
 // The tables of algorithms. Recurrent has several algorithms without a table.
-AlgorithmTable<Machine> conv_table();
-AlgorithmTable<Machine> connected_table();
+extern const AlgorithmTable<Machine> conv_table, connected_table;
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -109,25 +109,10 @@ Lowered lower_in_one_type(const Spec& spec, const Choice& choice, Session& sessi
       spec.op);
 }
 
-/// Lowers units on halves that the library does not take. Our kernels compute some on halves, the others run in f32 on
-/// copies.
-class CudnnMixedPrecision final : public MixedPrecisionLowering {
- public:
-  explicit CudnnMixedPrecision(Session& session) : session_(session) {}
-  std::string_view backend() const override { return "cudnn"; }
-  std::int64_t chunk_elements() const override { return cuda::gpu_chunk_elements; }
-  bool takes_halves(const Spec& spec) const override { return cuda::gpu_op_takes_halves(spec.op); }
-  Lowered lower(const Spec& spec, const Choice& choice) override { return lower_in_one_type(spec, choice, session_); }
-  void convert(const Tensor& to, const Tensor& from) override { session_.machine().convert(to, from, false); }
-
- private:
-  Session& session_;
-};
-
 /// Whether forward may run again to recompute y. Some calls of the library write more than y.
 bool recomputes(const Op& op) { return !holds<BatchNorm>(op) && !has_algorithms(op); }
 
-class CudnnBackend final : public Backend {
+class CudnnBackend final : public Backend, MixedPrecisionLowering {
  public:
   CudnnBackend(std::string name, std::unique_ptr<Machine> machine, Session::Open open,
                std::unique_ptr<graph::UnitEngines> engines)
@@ -206,7 +191,7 @@ class CudnnBackend final : public Backend {
     if (!has_halves(spec)) return lower_in_one_type(spec, choice, session_);
     check_math("cudnn: " + to_string(spec.op), half_type(spec), choice.math);
     check_version(spec, session_.api());
-    if (!library_takes_halves(spec)) return lower_on_copies(spec, choice, halves_);
+    if (!library_takes_halves(spec)) return lower_on_copies(spec, choice, *this);
     if (choice.max_error < no_bound)
       refuse(spec.op, "no bound on the error of the library's calls on halves is documented; leave max_error out");
     return lower_in_one_type(spec, choice, session_);
@@ -223,10 +208,18 @@ class CudnnBackend final : public Backend {
   double peak_flops_per_second(DType dtype) override { return session_.machine().peak_flops_per_second(dtype); }
 
  private:
+  // Units on halves that the library does not take: our kernels compute some on halves, the others in f32 on copies.
+  std::string_view backend() const override { return "cudnn"; }
+  std::int64_t chunk_elements() const override { return cuda::gpu_chunk_elements; }
+  bool takes_halves(const Spec& spec) const override { return cuda::gpu_op_takes_halves(spec.op); }
+  Lowered lower_directly(const Spec& spec, const Choice& choice) const override {
+    return lower_in_one_type(spec, choice, session_);
+  }
+  void convert(const Tensor& to, const Tensor& from) const override { session_.machine().convert(to, from, false); }
+
   std::string name_;
   mutable Session session_;
   std::unique_ptr<graph::UnitEngines> engines_;  // null in cudnn; destroyed, with its plans, before the session
-  CudnnMixedPrecision halves_{session_};
 };
 
 }  // namespace

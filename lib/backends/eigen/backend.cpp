@@ -53,26 +53,11 @@ const InstructionSet& set_of(const BackendOptions& options) {
   return options.instruction_set.empty() ? widest_instruction_set() : instruction_set(options.instruction_set);
 }
 
-class EigenMixedPrecision final : public MixedPrecisionLowering {
- public:
-  explicit EigenMixedPrecision(const Context& context) : context_(context) {}
-  std::string_view backend() const override { return "eigen"; }
-  std::int64_t chunk_elements() const override { return context_.pool.threads() * (std::int64_t{1} << 20); }
-  bool takes_halves(const Spec& spec) const override { return is_norm(spec.op) || holds<MaxPool>(spec.op); }
-  Lowered lower(const Spec& spec, const Choice& choice) override {
-    return context_.set.lower(holds<MaxPool>(spec.op) ? spec : in_f32(spec), choice, context_);
-  }
-  void convert(const Tensor& to, const Tensor& from) override { context_.set.convert(to, from, context_.pool); }
-
- private:
-  const Context& context_;
-};
-
-class EigenBackend final : public Backend {
+class EigenBackend final : public Backend, MixedPrecisionLowering {
  public:
   explicit EigenBackend(const BackendOptions& options)
       : pool_(on_the_host(options).threads),
-        context_{pool_, set_of(options), halves_},
+        context_{pool_, set_of(options), *this},
         device_(pool_.threads(), options.memory_limit) {}
 
   std::string_view name() const override { return "eigen"; }
@@ -101,10 +86,10 @@ class EigenBackend final : public Backend {
 
   Lowered lower(const Spec& spec, const Choice& choice) override {
     check_spec(spec, choice);
-    check_names(spec, choice, halves_);
+    check_names(spec, choice, *this);
     if (has_table(spec.op)) return chooser(spec).lower(choice);
     Lowered lowered =
-        has_halves(spec) ? lower_on_copies(spec, choice, halves_) : context_.set.lower(spec, choice, context_);
+        has_halves(spec) ? lower_on_copies(spec, choice, *this) : context_.set.lower(spec, choice, context_);
     if (!holds<ConvTranspose>(spec.op)) check_direct("eigen", spec, choice, lowered);
     return lowered;
   }
@@ -117,11 +102,18 @@ class EigenBackend final : public Backend {
 
  private:
   Chooser<const Context> chooser(const Spec& spec) const {
-    return {context_.set.table(spec.op), spec, context_, context_.halves};
+    return {holds<Conv>(spec.op) ? context_.set.conv : context_.set.connected, spec, context_, *this};
   }
 
+  std::string_view backend() const override { return "eigen"; }
+  std::int64_t chunk_elements() const override { return context_.pool.threads() * (std::int64_t{1} << 20); }
+  bool takes_halves(const Spec& spec) const override { return is_norm(spec.op) || holds<MaxPool>(spec.op); }
+  Lowered lower_directly(const Spec& spec, const Choice& choice) const override {
+    return context_.set.lower(holds<MaxPool>(spec.op) ? spec : in_f32(spec), choice, context_);
+  }
+  void convert(const Tensor& to, const Tensor& from) const override { context_.set.convert(to, from, context_.pool); }
+
   ThreadPool pool_;
-  EigenMixedPrecision halves_{context_};
   Context context_;
   HostDevice device_;
 };

@@ -9,10 +9,6 @@
 namespace lamina::eigen {
 namespace {
 
-AlgorithmTable<const Context> algorithm_table(const Op& op) {
-  return holds<Conv>(op) ? conv_table() : connected_table();
-}
-
 Lowered lower_op(const Spec& spec, const Choice& choice, const Context& context) {
   return std::visit(
       [&]<class Kind>(const Kind& op) -> Lowered {
@@ -27,8 +23,14 @@ Lowered lower_op(const Spec& spec, const Choice& choice, const Context& context)
 }  // namespace
 
 extern const InstructionSet LAMINA_SET;
-const InstructionSet LAMINA_SET = {
-    LAMINA_SET_NAME,   micro_kernels_f32, micro_kernels_f64, kernels_6x2_f32, kernels_6x2_f64, register_sums_f32,
-    register_sums_f64, lower_op,          algorithm_table,   update,          check_overflow,  convert};
+const InstructionSet LAMINA_SET = {LAMINA_SET_NAME,
+                                   {micro_kernels_f32, kernels_6x2_f32, register_sums_f32},
+                                   {micro_kernels_f64, kernels_6x2_f64, register_sums_f64},
+                                   lower_op,
+                                   conv_table,
+                                   connected_table,
+                                   update,
+                                   check_overflow,
+                                   convert};
 
 }  // namespace lamina::eigen

@@ -42,10 +42,9 @@ BinaryWork work_of(const Binary& op, const Spec& spec) {
 
 Lowered lower(const Binary& op, const Spec& spec, const Launcher& on) {
   const bool equal = spec.x[0].shape == spec.x[1].shape;
-  Lowered unit = binary_unit(spec);
-  with_type(on.backend, spec.y.dtype, [&]<class T>() {
-    add_launches(
-        unit, spec, on,
+  return with_type(on.backend, spec.y.dtype, [&]<class T>() {
+    return with_launches(
+        binary_unit(spec), spec, on,
         [work = work_of(op, spec), equal](Stream stream, const Args& args) {
           binary_forward(stream, work, operand<const T>(args.x[0], equal), operand<const T>(args.x[1], equal),
                          operand<T>(args.y, equal));
@@ -60,7 +59,6 @@ Lowered lower(const Binary& op, const Spec& spec, const Launcher& on) {
                           operand<const T>(args.dy, equal), gradients);
         });
   });
-  return unit;
 }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -14,7 +14,7 @@ Lowered lower(const Dropout& op, const Spec& spec, const Launcher& on) {
   check_whole_batch(on.backend, op);
   Lowered unit = empty_unit(spec);
   unit.y_may_alias_x[0] = same_pitch(spec, 0);
-  const auto emit = [&](Pass pass, auto function) { unit.steps.push_back(launches(on, pass, function)); };
+  const auto emit = [&](Pass pass, auto function) { unit.steps.push_back(launches(on, {pass}, "direct", function)); };
   with_storage(on.backend, spec.y.dtype, [&]<class T>() {
     if (spec.mode == Mode::inference) {
       emit(Pass::forward, [](Stream stream, const Args& args) {

@@ -15,7 +15,7 @@ Lowered lower(const Embedding& op, const Spec& spec, const Launcher& on) {
     throw Unsupported(on.backend + ": " + to_string(spec.op) + " of " + std::to_string(ids) +
                       " ids; it takes fewer than 2^31");
   unit.backward_reads_x[0] = true;
-  with_type(on.backend, spec.y.dtype, [&]<class T>() {
+  return with_type(on.backend, spec.y.dtype, [&]<class T>() {
     const auto forward = [rows = op.vocabulary](Stream stream, const Args& args) {
       embedding_forward(stream, view<const T>(args.x[0]), args.w[0].as<const T>(), rows, view<T>(args.y));
     };
@@ -23,10 +23,9 @@ Lowered lower(const Embedding& op, const Spec& spec, const Launcher& on) {
       embedding_backward(stream, view<const T>(args.x[0]), view<const T>(args.dy),
                          static_cast<PlaceOfRow*>(args.workspace), args.dw[0].as<T>(), rows, adds);
     };
-    add_launches(unit, spec, on, forward, backward, 0, 2 * static_cast<std::size_t>(ids) * sizeof(PlaceOfRow),
-                 std::vector{Pass::backward_params});
+    return with_launches(unit, spec, on, forward, backward, 0, 2 * static_cast<std::size_t>(ids) * sizeof(PlaceOfRow),
+                         std::vector{Pass::backward_params});
   });
-  return unit;
 }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -64,38 +64,19 @@ auto to_dx(const Spec& spec, Function function) {
   };
 }
 
-/// A Kernel whose function launches: function(stream, args). It keeps a reference to `on`.
-template <class Function>
-class LaunchKernel final : public Kernel {
- public:
-  LaunchKernel(const Launcher& on, Function function, std::size_t workspace_bytes)
-      : on_(on), function_(std::move(function)), workspace_bytes_(workspace_bytes) {}
-  std::size_t workspace_bytes() const override { return workspace_bytes_; }
-  void run(const Args& args) override { on_.launch(function_, args); }
-
- private:
-  const Launcher& on_;
-  Function function_;
-  std::size_t workspace_bytes_;
-};
-
+/// A step that launches kernels by function(stream, args). It keeps a reference to `on`.
 template <class Function>
 Lowered::Step launches(const Launcher& on, std::vector<Pass> passes, std::string algorithm, Function function,
                        std::size_t workspace_bytes = 0) {
-  return {{std::move(passes), std::move(algorithm)},
-          std::make_shared<LaunchKernel<Function>>(on, std::move(function), workspace_bytes)};
+  return step(std::move(passes), std::move(algorithm), launching(on, std::move(function)), workspace_bytes);
 }
 
-template <class Function>
-Lowered::Step launches(const Launcher& on, Pass pass, Function function, std::size_t workspace_bytes = 0) {
-  return launches(on, {pass}, "direct", std::move(function), workspace_bytes);
-}
-
-/// Like add_steps(), with functions that launch kernels.
+/// Like with_steps(), with functions that launch kernels.
 template <class Forward, class Backward, class... More>
-void add_launches(Lowered& unit, const Spec& spec, const Launcher& on, const Forward& forward, const Backward& backward,
-                  More&&... more) {
-  add_steps(unit, spec, launching(on, forward), launching(on, backward), std::forward<More>(more)...);
+Lowered with_launches(Lowered unit, const Spec& spec, const Launcher& on, const Forward& forward,
+                      const Backward& backward, More&&... more) {
+  return with_steps(std::move(unit), spec, launching(on, forward), launching(on, backward),
+                    std::forward<More>(more)...);
 }
 
 /// A view for kernels that take elements in any order. A tensor of nhwc has no gaps: each of its images is a row.

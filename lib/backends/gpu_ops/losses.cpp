@@ -14,7 +14,7 @@ Lowered lower(const SoftmaxCrossEntropy& op, const Spec& spec, const Launcher& o
   const auto partials = static_cast<std::size_t>(softmax_cross_entropy_partials(x.n, x.plane()));
   const bool training = spec.mode == Mode::training;
   unit.backward_reads_x = {true, true};
-  with_type(on.backend, spec.y.dtype, [&]<class T>() {
+  return with_type(on.backend, spec.y.dtype, [&]<class T>() {
     if (training) unit.saved_bytes = SoftmaxRows<T>::bytes(rows);
     const auto forward = [clip = op.clip, rows, training](Stream stream, const Args& args) {
       softmax_cross_entropy_forward(stream, view<const T>(args.x[0]), view<const T>(args.x[1]), view<T>(args.y), clip,
@@ -25,9 +25,8 @@ Lowered lower(const SoftmaxCrossEntropy& op, const Spec& spec, const Launcher& o
       softmax_cross_entropy_backward(stream, view<const T>(args.x[0]), view<const T>(args.x[1]), view<const T>(args.dy),
                                      SoftmaxRows<T>(args.saved, rows), view<T>(dx), adds);
     };
-    add_launches(unit, spec, on, forward, to_dx(spec, backward), partials * sizeof(LossPartial));
+    return with_launches(unit, spec, on, forward, to_dx(spec, backward), partials * sizeof(LossPartial));
   });
-  return unit;
 }
 
 Lowered lower(const SigmoidCrossEntropy& op, const Spec& spec, const Launcher& on) {
@@ -35,7 +34,7 @@ Lowered lower(const SigmoidCrossEntropy& op, const Spec& spec, const Launcher& o
   const Shape& x = spec.x[0].shape;
   const auto partials = static_cast<std::size_t>(sigmoid_cross_entropy_partials(x.n, x.image()));
   unit.backward_reads_x = {true, true};
-  with_type(on.backend, spec.y.dtype, [&]<class T>() {
+  return with_type(on.backend, spec.y.dtype, [&]<class T>() {
     const bool training = spec.mode == Mode::training;
     const auto forward = [clip = op.clip, training](Stream stream, const Args& args) {
       sigmoid_cross_entropy_forward(stream, view<const T>(args.x[0]), view<const T>(args.x[1]), view<T>(args.y), clip,
@@ -47,9 +46,8 @@ Lowered lower(const SigmoidCrossEntropy& op, const Spec& spec, const Launcher& o
       sigmoid_cross_entropy_backward(stream, view<const T>(args.x[0]), view<const T>(args.x[1]), view<const T>(args.dy),
                                      clip, static_cast<const T*>(args.saved), view<T>(dx), adds);
     };
-    add_launches(unit, spec, on, forward, to_dx(spec, backward), partials * sizeof(LossPartial));
+    return with_launches(unit, spec, on, forward, to_dx(spec, backward), partials * sizeof(LossPartial));
   });
-  return unit;
 }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

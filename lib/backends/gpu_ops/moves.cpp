@@ -59,10 +59,9 @@ void clear_around(Stream stream, const Tensor& whole, const Box& box, std::int64
 
 Lowered lower(const Pad& op, const Spec& spec, const Launcher& on) {
   const Border border{op.channels_before, op.before.h, op.before.w, static_cast<BorderOf>(op.by)};
-  Lowered unit = empty_unit(spec);
-  with_type(on.backend, spec.y.dtype, [&]<class T>() {
-    add_launches(
-        unit, spec, on,
+  return with_type(on.backend, spec.y.dtype, [&]<class T>() {
+    return with_launches(
+        empty_unit(spec), spec, on,
         [border, value = static_cast<T>(op.value)](Stream stream, const Args& args) {
           pad_forward(stream, view<const T>(args.x[0]), border, value, view<T>(args.y));
         },
@@ -70,15 +69,13 @@ Lowered lower(const Pad& op, const Spec& spec, const Launcher& on) {
           pad_backward(stream, view<const T>(args.dy), border, view<T>(dx), adds);
         }));
   });
-  return unit;
 }
 
 Lowered lower(const Reorder& op, const Spec& spec, const Launcher& on) {
   const std::vector<CopyAxis> axes = copy_axes(op);
-  Lowered unit = reorder_unit(spec, axes);
-  with_storage(on.backend, spec.y.dtype, [&]<class T>() {
-    add_launches(
-        unit, spec, on,
+  return with_storage(on.backend, spec.y.dtype, [&]<class T>() {
+    return with_launches(
+        reorder_unit(spec, axes), spec, on,
         [axes = kernel_axes(axes)](Stream stream, const Args& args) {
           if (!same_place(args.x[0], args.y)) reorder(stream, view<const T>(args.x[0]), axes, view<T>(args.y), false);
         },
@@ -86,30 +83,26 @@ Lowered lower(const Reorder& op, const Spec& spec, const Launcher& on) {
           if (!same_place(dx, args.dy)) reorder(stream, view<const T>(args.dy), axes, view<T>(dx), adds);
         }));
   });
-  return unit;
 }
 
 Lowered lower(const Slice& op, const Spec& spec, const Launcher& on) {
-  Lowered unit = empty_unit(spec);
   const Box box = box_of(op, spec.x[0].shape);
-  with_storage(on.backend, spec.y.dtype, [&]<class T>() {
-    add_launches(
-        unit, spec, on,
+  return with_storage(on.backend, spec.y.dtype, [&]<class T>() {
+    return with_launches(
+        empty_unit(spec), spec, on,
         [box](Stream stream, const Args& args) { move_box<T>(stream, args.x[0], args.y, box, false, false); },
         to_dx(spec, [box](Stream stream, const Args& args, const Tensor& dx, bool adds) {
           if (!adds) clear_around<T>(stream, dx, box, args.dy.shape.image());
           move_box<T>(stream, args.dy, dx, box, true, adds);
         }));
   });
-  return unit;
 }
 
 Lowered lower(const Concat& op, const Spec& spec, const Launcher& on) {
-  Lowered unit = empty_unit(spec);
   const std::vector<Box> boxes = boxes_of(op, spec);
-  with_storage(on.backend, spec.y.dtype, [&]<class T>() {
-    add_launches(
-        unit, spec, on,
+  return with_storage(on.backend, spec.y.dtype, [&]<class T>() {
+    return with_launches(
+        empty_unit(spec), spec, on,
         [boxes](Stream stream, const Args& args) {
           for (std::size_t i = 0; i < boxes.size(); ++i) move_box<T>(stream, args.x[i], args.y, boxes[i], true, false);
         },
@@ -118,7 +111,6 @@ Lowered lower(const Concat& op, const Spec& spec, const Launcher& on) {
             if (wanted(args, i)) move_box<T>(stream, args.dy, args.dx[i], boxes[i], false, adds_dx(spec, i));
         });
   });
-  return unit;
 }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

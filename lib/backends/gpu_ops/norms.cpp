@@ -18,7 +18,7 @@ Number* number_of(const std::vector<Tensor>& tensors, std::size_t k) {
 Lowered lower(const GroupNorm& op, const Spec& spec, const Launcher& on) {
   Lowered unit = norm_unit(spec, {});
   const Shape& y = spec.y.shape;
-  with_storage(on.backend, spec.y.dtype, [&]<class T>() {
+  return with_storage(on.backend, spec.y.dtype, [&]<class T>() {
     const auto numbers = [op](const Args& args) {
       return GroupNumbers<T>{number_of<const Computed<T>>(args.w, 0), number_of<const Computed<T>>(args.w, 1),
                              op.epsilon, op.groups};
@@ -41,16 +41,15 @@ Lowered lower(const GroupNorm& op, const Spec& spec, const Launcher& on) {
       group_norm_backward(stream, view<const T>(args.x[0]), view<const T>(args.dy), numbers(args),
                           static_cast<const NormChannel<T>*>(args.saved), gradients, args.workspace);
     };
-    add_launches(unit, spec, on, forward, backward, group_norm_forward_bytes<T>(y.n, y.c, y.plane(), op.groups),
-                 batch_norm_backward_bytes<T>(y.n * y.c, y.plane()), gradient_passes(spec));
+    return with_launches(unit, spec, on, forward, backward, group_norm_forward_bytes<T>(y.n, y.c, y.plane(), op.groups),
+                         batch_norm_backward_bytes<T>(y.n * y.c, y.plane()), gradient_passes(spec));
   });
-  return unit;
 }
 
 Lowered lower(const LayerNorm& op, const Spec& spec, const Launcher& on) {
   Lowered unit = norm_unit(spec, {});
   const std::int64_t pixels = spec.y.shape.n * spec.y.shape.plane();
-  with_storage(on.backend, spec.y.dtype, [&]<class T>() {
+  return with_storage(on.backend, spec.y.dtype, [&]<class T>() {
     using Number = Computed<T>;
     using Saved = PixelStatistics<T>;
     const auto forward = [epsilon = op.epsilon](Stream stream, const Args& args) {
@@ -61,8 +60,8 @@ Lowered lower(const LayerNorm& op, const Spec& spec, const Launcher& on) {
       layer_norm_backward(stream, view<const T>(args.x[0]), view<const T>(args.dy), number_of<const Number>(args.w, 0),
                           static_cast<const Saved*>(args.saved), view<T>(dx), adds);
     };
-    add_launches(unit, spec, on, forward, to_dx(spec, backward));
-    if (spec.mode == Mode::inference) return;
+    unit = with_launches(unit, spec, on, forward, to_dx(spec, backward));
+    if (spec.mode == Mode::inference) return unit;
     unit.saved_bytes = static_cast<std::size_t>(pixels) * sizeof(Saved);
     const auto params = [adds = spec.adds_dw](Stream stream, const Args& args) {
       layer_norm_gradient(stream, view<const T>(args.x[0]), view<const T>(args.dy),
@@ -70,9 +69,10 @@ Lowered lower(const LayerNorm& op, const Spec& spec, const Launcher& on) {
                           args.workspace);
     };
     if (op.affine)
-      unit.steps.push_back(launches(on, Pass::backward_params, params, channel_sums_bytes(spec.y.shape.c, pixels)));
+      unit.steps.push_back(
+          launches(on, {Pass::backward_params}, "direct", params, channel_sums_bytes(spec.y.shape.c, pixels)));
+    return unit;
   });
-  return unit;
 }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

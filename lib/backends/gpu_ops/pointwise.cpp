@@ -11,11 +11,10 @@ namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
 Lowered lower_pointwise(const Spec& spec, const Launcher& on) {
-  Lowered unit = pointwise_unit(spec);
   const PointwiseFunction f = function_of(spec.op);
-  with_storage(on.backend, spec.y.dtype, [&]<class T>() {
-    add_launches(
-        unit, spec, on,
+  return with_storage(on.backend, spec.y.dtype, [&]<class T>() {
+    return with_launches(
+        pointwise_unit(spec), spec, on,
         [f](Stream stream, const Args& args) {
           pointwise_forward(stream, f, elements<const T>(args.x[0]), elements<T>(args.y));
         },
@@ -24,7 +23,6 @@ Lowered lower_pointwise(const Spec& spec, const Launcher& on) {
           pointwise_backward(stream, f, elements<const T>(v), elements<const T>(args.dy), elements<T>(dx), adds);
         }));
   });
-  return unit;
 }
 
 }  // namespace

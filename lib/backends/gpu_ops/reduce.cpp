@@ -13,8 +13,8 @@ Lowered lower(const Reduce& op, const Spec& spec, const Launcher& on) {
   const double divisor = op.by == ReduceBy::mean ? static_cast<double>(of.repeats) * of.cells : 1;
   if (largest && spec.mode == Mode::training)
     unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.count()) * sizeof(std::int32_t);
-  with_storage(on.backend, spec.y.dtype, [&]<class T>() {
-    add_launches(
+  return with_storage(on.backend, spec.y.dtype, [&]<class T>() {
+    return with_launches(
         unit, spec, on,
         [of, largest, divisor](Stream stream, const Args& args) {
           const View<const T> x = view<const T>(args.x[0]);
@@ -28,7 +28,6 @@ Lowered lower(const Reduce& op, const Spec& spec, const Launcher& on) {
                           largest ? static_cast<const std::int32_t*>(args.saved) : nullptr, view<T>(dx), adds);
         }));
   });
-  return unit;
 }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -13,10 +13,9 @@ Lowered lower(const Resize& op, const Spec& spec, const Launcher& on) {
   };
   const ResizeAxes axes = resize_axes(op, spec.x[0].shape);
   const Positions rows = positions(axes.rows), columns = positions(axes.columns);
-  Lowered unit = empty_unit(spec);
-  with_storage(on.backend, spec.y.dtype, [&]<class T>() {
-    add_launches(
-        unit, spec, on,
+  return with_storage(on.backend, spec.y.dtype, [&]<class T>() {
+    return with_launches(
+        empty_unit(spec), spec, on,
         [rows, columns](Stream stream, const Args& args) {
           resize_forward(stream, view<const T>(args.x[0]), rows, columns, view<T>(args.y));
         },
@@ -24,7 +23,6 @@ Lowered lower(const Resize& op, const Spec& spec, const Launcher& on) {
           resize_backward(stream, view<const T>(args.dy), rows, columns, view<T>(dx), adds);
         }));
   });
-  return unit;
 }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -14,12 +14,12 @@ Lowered lower_runs(const Spec& spec, const Launcher& on, bool by_channel, bool l
   unit.backward_reads_y = false;
   const std::int64_t run = by_channel ? spec.y.shape.plane() : spec.y.shape.image();
   unit.backward_reads_x[0] = learned;
-  with_type(on.backend, spec.y.dtype, [&]<class T>() {
+  return with_type(on.backend, spec.y.dtype, [&]<class T>() {
     const auto numbers = [run, learned](const Args& args, bool shifts) {
       const std::vector<Tensor>& its = learned ? args.w : args.state;
       return ScaleAndShift<T>{its[0].as<T>(), shifts ? its[1].as<T>() : nullptr, run};
     };
-    add_launches(
+    unit = with_launches(
         unit, spec, on,
         [numbers, below](Stream stream, const Args& args) {
           const auto x = elements<const T>(args.x[0]);
@@ -33,16 +33,16 @@ Lowered lower_runs(const Spec& spec, const Launcher& on, bool by_channel, bool l
           if (below) return prelu(stream, numbers(args, false), elements<const T>(args.x[0]), dy, dx, adds);
           scale_shift(stream, numbers(args, false), dy, dx, adds);
         }));
-    if (!learned || spec.mode == Mode::inference) return;
+    if (!learned || spec.mode == Mode::inference) return unit;
     unit.steps.push_back(launches(
-        on, Pass::backward_params,
+        on, {Pass::backward_params}, "direct",
         [by_channel, below, adds = spec.adds_dw](Stream stream, const Args& args) {
           scale_shift_gradient(stream, view<const T>(args.x[0]), view<const T>(args.dy), args.dw[0].as<T>(),
                                below ? nullptr : args.dw[1].as<T>(), by_channel, adds, args.workspace);
         },
         channel_sums_bytes(spec.y.shape.c, spec.y.shape.n * spec.y.shape.plane())));
+    return unit;
   });
-  return unit;
 }
 
 }  // namespace

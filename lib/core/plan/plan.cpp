@@ -65,7 +65,7 @@ struct Plan::Body {
         nodes(graph),
         backend(&b),
         options(o),
-        layout(planner::make_measured_layout(graph, b, o)),
+        layout(planner::measured(planner::make_layout(graph, b, o), graph, b, o)),
         memory(b.device(), layout, nodes, o, o.share != nullptr ? &o.share->body().memory : nullptr),
         calls(planner::bind(layout, memory, nodes, o.mode)),
         parameters(graph.parameters(), nodes),

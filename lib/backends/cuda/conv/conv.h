@@ -93,45 +93,55 @@ concept TakesPrepared = requires {
   Kernels::takes_prepared;
 };
 
-/// The step of one pass. `Kernels` has the launchers of an algorithm: a struct such as ConvImplicitGemm.
+/// One pass. `Kernels` has the launchers of an algorithm: a struct such as ConvImplicitGemm.
+template <class Kernels, class T>
+class ConvPass final : public Kernel {
+ public:
+  ConvPass(const ConvUnit& c, Pass pass, const Launcher& on) : c_(c), pass_(pass), on_(on) {}
+
+  std::size_t workspace_bytes() const override {
+    const View<const T> x = empty_view<const T>(c_.x), y = empty_view<const T>(c_.y);
+    switch (pass_) {
+      case Pass::backward_params: return std::max(Kernels::backward_weights_bytes(g_, x, y), backward_bias_bytes(c_));
+      case Pass::backward_data: return Kernels::backward_data_bytes(g_, y, empty_view<T>(c_.x));
+      default: return prepared_ ? 0 : Kernels::forward_bytes(g_, x, empty_view<T>(c_.y));
+    }
+  }
+
+  void run(const Args& args) override {
+    on_.launch([&](Stream stream) {
+      T* const workspace = static_cast<T*>(args.workspace);
+      if (pass_ == Pass::forward) {
+        const ForwardInputs<T> in = begin_forward<T>(stream, c_, args);
+        Kernels::forward(stream, g_, view<const T>(args.x[0]), prepared_ ? prepared_filters<T>(c_, args) : in.w,
+                         view<T>(args.y), in.end, prepared_ ? nullptr : workspace);
+        return apply(stream, c_.activation, args.y);
+      }
+      const Masked<T> dy = masked_dy<T>(c_, args);
+      if (pass_ == Pass::backward_data) {
+        if (wanted(args, 0))
+          Kernels::backward_data(stream, g_, args.w[0].as<const T>(), dy, view<T>(args.dx[0]), c_.add_dx, workspace);
+        return;
+      }
+      backward_bias(stream, c_, args, dy);
+      if (!args.dw.empty() && args.dw[0])
+        Kernels::backward_weights(stream, g_, view<const T>(args.x[0]), dy, args.dw[0].as<T>(), workspace, c_.add_dw);
+    });
+  }
+
+ private:
+  ConvUnit c_;
+  Pass pass_;
+  const Launcher& on_;
+  ConvGeometry g_ = geometry_of(c_.op);
+  bool prepared_ = TakesPrepared<Kernels> && c_.inference;
+};
+
+/// The step of one pass.
 template <class Kernels>
 Lowered::Step conv_step(const ConvUnit& c, Pass pass, const Choice&, Machine& machine) {
-  return with_type(machine.backend, c.dtype, [&]<class T>() {
-    const ConvGeometry g = geometry_of(c.op);
-    const View<const T> x = empty_view<const T>(c.x), y = empty_view<const T>(c.y);
-    switch (pass) {
-      case Pass::backward_params:
-        return launches(
-            machine, {pass}, Kernels::name,
-            [c, g](Stream stream, const Args& args) {
-              const Masked<T> dy = masked_dy<T>(c, args);
-              backward_bias(stream, c, args, dy);
-              if (!args.dw.empty() && args.dw[0])
-                Kernels::backward_weights(stream, g, view<const T>(args.x[0]), dy, args.dw[0].as<T>(),
-                                          static_cast<T*>(args.workspace), c.add_dw);
-            },
-            std::max(Kernels::backward_weights_bytes(g, x, y), backward_bias_bytes(c)));
-      case Pass::backward_data:
-        return launches(
-            machine, {pass}, Kernels::name,
-            [c, g](Stream stream, const Args& args) {
-              if (wanted(args, 0))
-                Kernels::backward_data(stream, g, args.w[0].as<const T>(), masked_dy<T>(c, args), view<T>(args.dx[0]),
-                                       c.add_dx, static_cast<T*>(args.workspace));
-            },
-            Kernels::backward_data_bytes(g, y, empty_view<T>(c.x)));
-      default:
-        const bool prepared = TakesPrepared<Kernels> && c.inference;
-        return launches(
-            machine, {pass}, Kernels::name,
-            [c, g, prepared](Stream stream, const Args& args) {
-              const ForwardInputs<T> in = begin_forward<T>(stream, c, args);
-              Kernels::forward(stream, g, view<const T>(args.x[0]), prepared ? prepared_filters<T>(c, args) : in.w,
-                               view<T>(args.y), in.end, prepared ? nullptr : static_cast<T*>(args.workspace));
-              apply(stream, c.activation, args.y);
-            },
-            prepared ? 0 : Kernels::forward_bytes(g, x, empty_view<T>(c.y)));
-    }
+  return with_type(machine.backend, c.dtype, [&]<class T>() -> Lowered::Step {
+    return {{{pass}, Kernels::name}, std::make_shared<ConvPass<Kernels, T>>(c, pass, machine)};
   });
 }
 

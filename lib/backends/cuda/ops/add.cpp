@@ -57,12 +57,11 @@ Lowered lower(const Add&, const Spec& spec, const Choice&, Machine& machine) {
     adds[i] = adds_dx(spec, i);
   }
   unit.backward_reads_y = !spec.tail.empty();
-  with_storage(machine.backend, spec.y.dtype, [&]<class T>() {
-    add_launches(
+  return with_storage(machine.backend, spec.y.dtype, [&]<class T>() {
+    return with_launches(
         unit, spec, machine, [f](Stream stream, const Args& args) { forward<T>(stream, args, f); },
         [adds, f](Stream stream, const Args& args) { backward<T>(stream, args, adds, f); });
   });
-  return unit;
 }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

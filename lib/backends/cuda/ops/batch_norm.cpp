@@ -58,13 +58,15 @@ Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, Machine& mac
   const int channels = spec.y.shape.c;
   const std::int64_t count = spec.y.shape.n * spec.y.shape.plane();
   Lowered unit = norm_unit(spec, norm_tail(spec));
-  const auto add = [&](auto... step) { unit.steps.push_back(launches(machine, step...)); };
+  const auto add = [&](std::vector<Pass> passes, const auto& function, std::size_t workspace_bytes = 0) {
+    unit.steps.push_back(launches(machine, std::move(passes), "direct", function, workspace_bytes));
+  };
   with_storage(machine.backend, spec.y.dtype, [&]<class T>() {
     const std::size_t bytes = static_cast<std::size_t>(channels) * sizeof(NormChannel<T>);
     if (spec.mode == Mode::inference) {
       unit.prepared_bytes = bytes;
-      add(Pass::forward, [tail](Stream stream, const Args& args) { apply<T>(stream, args, tail, args.prepared); });
-      add(Pass::prepare, [op, channels](Stream stream, const Args& args) {
+      add({Pass::forward}, [tail](Stream stream, const Args& args) { apply<T>(stream, args, tail, args.prepared); });
+      add({Pass::prepare}, [op, channels](Stream stream, const Args& args) {
         batch_norm_from_running(stream, channels, numbers_of<T>(args, op), static_cast<NormChannel<T>*>(args.prepared));
       });
       return;
@@ -76,16 +78,15 @@ Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, Machine& mac
                             static_cast<NormChannel<T>*>(args.saved), args.workspace);
       recompute(stream, args);
     };
-    add(Pass::forward, forward, channel_sums_bytes(channels, count));
-    add(Pass::recompute, recompute);
+    add({Pass::forward}, forward, channel_sums_bytes(channels, count));
+    add({Pass::recompute}, recompute);
     const auto backward = [spec, tail, mask = tail.mask()](Stream stream, const Args& args) {
       const View<const T> y = mask == NormMask::from_y ? view<const T>(args.y) : View<const T>();
       batch_norm_backward(stream, mask, tail.function, view<const T>(args.x[0]), y, view<const T>(args.dy),
                           static_cast<const NormChannel<T>*>(args.saved), args.w[0].as<const Computed<T>>(),
                           gradients_of<T>(args, spec), args.workspace);
     };
-    add(std::vector{Pass::backward_params, Pass::backward_data}, "direct", backward,
-        batch_norm_backward_bytes<T>(channels, count));
+    add({Pass::backward_params, Pass::backward_data}, backward, batch_norm_backward_bytes<T>(channels, count));
   });
   return unit;
 }

@@ -125,6 +125,6 @@ constexpr Algorithm<Machine> connected_rows[] = {
 
 }  // namespace
 
-AlgorithmTable<Machine> connected_table() { return {connected_rows}; }
+const AlgorithmTable<Machine> connected_table = {connected_rows};
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -18,7 +18,8 @@ Windows windows_of(const Pooling& op, const Spec& spec) {
 }
 
 template <class T, class Place>
-void add_max_pool(Lowered& unit, const Spec& spec, const Windows& windows, Machine& machine) {
+Lowered lower_max_pool(const Spec& spec, const Windows& windows, Machine& machine) {
+  Lowered unit = empty_unit(spec);
   if (spec.mode == Mode::training) unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.count()) * sizeof(Place);
   const auto forward = [windows](Stream stream, const Args& args) {
     max_pool_forward(stream, windows, view<const T>(args.x[0]), view<T>(args.y), static_cast<Place*>(args.saved));
@@ -27,27 +28,22 @@ void add_max_pool(Lowered& unit, const Spec& spec, const Windows& windows, Machi
     max_pool_backward(stream, windows, view<const T>(args.dy), static_cast<const Place*>(args.saved), view<T>(dx),
                       adds);
   };
-  add_launches(unit, spec, machine, forward, to_dx(spec, backward));
+  return with_launches(unit, spec, machine, forward, to_dx(spec, backward));
 }
 
 }  // namespace
 
 Lowered lower(const MaxPool& op, const Spec& spec, const Choice&, Machine& machine) {
-  Lowered unit = empty_unit(spec);
   const Windows windows = windows_of(op, spec);
-  with_storage(machine.backend, spec.y.dtype, [&]<class T>() {
-    if (std::int64_t{windows.R} * windows.S <= 256)
-      add_max_pool<T, std::uint8_t>(unit, spec, windows, machine);
-    else
-      add_max_pool<T, std::int32_t>(unit, spec, windows, machine);
+  return with_storage(machine.backend, spec.y.dtype, [&]<class T>() {
+    return std::int64_t{windows.R} * windows.S <= 256 ? lower_max_pool<T, std::uint8_t>(spec, windows, machine)
+                                                      : lower_max_pool<T, std::int32_t>(spec, windows, machine);
   });
-  return unit;
 }
 
 Lowered lower(const AveragePool& op, const Spec& spec, const Choice&, Machine& machine) {
-  Lowered unit = empty_unit(spec);
   const Windows windows = windows_of(op, spec);
-  with_storage(machine.backend, spec.y.dtype, [&]<class T>() {
+  return with_storage(machine.backend, spec.y.dtype, [&]<class T>() {
     const auto forward = [windows, counts = op.count_padding](Stream stream, const Args& args) {
       average_pool_forward(stream, windows, counts, view<const T>(args.x[0]), view<T>(args.y));
     };
@@ -55,9 +51,8 @@ Lowered lower(const AveragePool& op, const Spec& spec, const Choice&, Machine& m
                                                                bool adds) {
       average_pool_backward(stream, windows, counts, view<const T>(args.dy), view<T>(dx), adds);
     };
-    add_launches(unit, spec, machine, forward, to_dx(spec, backward));
+    return with_launches(empty_unit(spec), spec, machine, forward, to_dx(spec, backward));
   });
-  return unit;
 }
 
 Lowered lower(const GlobalAveragePool&, const Spec& spec, const Choice&, Machine& machine) {

@@ -7,11 +7,10 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 
 Lowered lower(const Softmax& op, const Spec& spec, const Choice&, Machine& machine) {
-  Lowered unit = in_place_unit(spec);
   const CellsAlong of = cells_along(along(spec.y.shape, op));
-  with_type(machine.backend, spec.y.dtype, [&]<class T>() {
-    add_launches(
-        unit, spec, machine,
+  return with_type(machine.backend, spec.y.dtype, [&]<class T>() {
+    return with_launches(
+        in_place_unit(spec), spec, machine,
         [of, log = op.log](Stream stream, const Args& args) {
           softmax_forward(stream, view<const T>(args.x[0]), of, log, view<T>(args.y));
         },
@@ -19,7 +18,6 @@ Lowered lower(const Softmax& op, const Spec& spec, const Choice&, Machine& machi
           softmax_backward(stream, view<const T>(args.y), view<const T>(args.dy), of, log, view<T>(dx), adds);
         }));
   });
-  return unit;
 }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -19,13 +19,13 @@ Lowered lower_activation(int mode, bool keeps_x, const Spec& spec, Session& sess
     LAMINA_CUDNN(parts->api, ActivationForward, parts->session.handle(), parts->activation.get(), one(dtype),
                  parts->x.get(), args.x[0].data, zero(dtype), parts->y.get(), args.y.data);
   };
-  add_steps(unit, spec, forward, [parts, dtype = spec.y.dtype, keeps_x, adds = adds_dx(spec, 0)](const Args& args) {
-    if (wanted(args, 0))
-      LAMINA_CUDNN(parts->api, ActivationBackward, parts->session.handle(), parts->activation.get(), one(dtype),
-                   parts->y.get(), args.y.data, parts->dy.get(), args.dy.data, parts->x.get(),
-                   keeps_x ? args.x[0].data : args.y.data, beta(dtype, adds), parts->dx.get(), args.dx[0].data);
-  });
-  return unit;
+  return with_steps(
+      unit, spec, forward, [parts, dtype = spec.y.dtype, keeps_x, adds = adds_dx(spec, 0)](const Args& args) {
+        if (wanted(args, 0))
+          LAMINA_CUDNN(parts->api, ActivationBackward, parts->session.handle(), parts->activation.get(), one(dtype),
+                       parts->y.get(), args.y.data, parts->dy.get(), args.dy.data, parts->x.get(),
+                       keeps_x ? args.x[0].data : args.y.data, beta(dtype, adds), parts->dx.get(), args.dx[0].data);
+      });
 }
 
 }  // namespace

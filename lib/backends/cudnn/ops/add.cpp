@@ -72,7 +72,7 @@ Lowered lower(const Add&, const Spec& spec, const Choice& choice, Session& sessi
     unit.dx_is_dy[i] = !sum->relu;
     unit.dx_may_alias_dy[i] = !sum->relu && same_gradient_pitch(spec, i);
   }
-  add_steps(
+  unit = with_steps(
       unit, spec, [sum](const Args& args) { sum->forward(args); }, [sum](const Args& args) { sum->backward(args); });
   sum->tail.require(unit);
   graph::offer_engines(unit, spec, Pass::forward, choice, session);

@@ -33,13 +33,12 @@ Lowered lower(const Lrn& op, const Spec& spec, const Choice&, Session& session) 
     LAMINA_CUDNN(api, LRNCrossChannelForward, session.handle(), parts->lrn.get(), lrn::across_channels, one(dtype),
                  parts->value.get(), args.x[0].data, zero(dtype), parts->value.get(), args.y.data);
   };
-  add_steps(unit, spec, forward, [&session, &api, parts, dtype, adds = adds_dx(spec, 0)](const Args& args) {
+  return with_steps(unit, spec, forward, [&session, &api, parts, dtype, adds = adds_dx(spec, 0)](const Args& args) {
     if (wanted(args, 0))
       LAMINA_CUDNN(api, LRNCrossChannelBackward, session.handle(), parts->lrn.get(), lrn::across_channels, one(dtype),
                    parts->value.get(), args.y.data, parts->gradient.get(), args.dy.data, parts->value.get(),
                    args.x[0].data, beta(dtype, adds), parts->gradient.get(), args.dx[0].data);
   });
-  return unit;
 }
 
 }  // namespace lamina::cudnn

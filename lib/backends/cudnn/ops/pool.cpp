@@ -122,7 +122,7 @@ Lowered lower_pooling(const Op& op, const Spec& spec, const Choice& choice, Sess
   Lowered unit = empty_unit(spec);
   unit.backward_reads_x[0] = maxima;
   unit.backward_reads_y = maxima;
-  add_steps(
+  unit = with_steps(
       unit, spec, [pooling](const Args& args) { pooling->forward(args); },
       [pooling, maxima, adds](const Args& args) { pooling->backward(args, maxima, adds); },
       pooling->forward_workspace_bytes(), pooling->backward_workspace_bytes());

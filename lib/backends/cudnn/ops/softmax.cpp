@@ -21,18 +21,17 @@ Lowered lower(const Softmax& op, const Spec& spec, const Choice&, Session& sessi
   const auto parts = std::make_shared<Parts>(Parts{describe_value(api, y), describe_gradient(api, y)});
   const int algorithm = op.log ? softmax::log : softmax::accurate;
   const DType dtype = spec.y.dtype;
-  Lowered unit = in_place_unit(spec);
   const auto forward = [&session, &api, parts, dtype, algorithm](const Args& args) {
     LAMINA_CUDNN(api, SoftmaxForward, session.handle(), algorithm, softmax::over_channels, one(dtype),
                  parts->value.get(), args.x[0].data, zero(dtype), parts->value.get(), args.y.data);
   };
-  add_steps(unit, spec, forward, [&session, &api, parts, dtype, algorithm, adds = adds_dx(spec, 0)](const Args& args) {
-    if (wanted(args, 0))
-      LAMINA_CUDNN(api, SoftmaxBackward, session.handle(), algorithm, softmax::over_channels, one(dtype),
-                   parts->value.get(), args.y.data, parts->gradient.get(), args.dy.data, beta(dtype, adds),
-                   parts->gradient.get(), args.dx[0].data);
-  });
-  return unit;
+  return with_steps(in_place_unit(spec), spec, forward,
+                    [&session, &api, parts, dtype, algorithm, adds = adds_dx(spec, 0)](const Args& args) {
+                      if (wanted(args, 0))
+                        LAMINA_CUDNN(api, SoftmaxBackward, session.handle(), algorithm, softmax::over_channels,
+                                     one(dtype), parts->value.get(), args.y.data, parts->gradient.get(), args.dy.data,
+                                     beta(dtype, adds), parts->gradient.get(), args.dx[0].data);
+                    });
 }
 
 }  // namespace lamina::cudnn

@@ -248,7 +248,7 @@ class PairKernel final : public Kernel {
   Extents extents_;
   Chunks chunks_;
   std::shared_ptr<Kernel> first_, later_;
-  MixedPrecisionLowering& halves_;
+  const MixedPrecisionLowering& halves_;
   ThreadPool& pool_;
   const PairKernels& pairs_;
   bool masked_, prepared_;

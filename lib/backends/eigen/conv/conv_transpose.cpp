@@ -30,7 +30,7 @@ Lowered lower(const ConvTranspose&, const Spec& spec, const Choice& choice, cons
                  put(image<T>(to, n) + first, image<const T>(from, n) + first, last - first, true);
                });
              }},
-        [&](const Spec& of, const Choice& by) { return Chooser(conv_table(), of, context, context.halves).lower(by); });
+        [&](const Spec& of, const Choice& by) { return Chooser(conv_table, of, context, context.halves).lower(by); });
   });
 }
 

@@ -253,7 +253,7 @@ class PlaneSums {
 template <class T, class Sums>
 Lowered::Step sums_step(const ConvUnit& c, Pass pass, const Context& context) {
   ThreadPool& pool = context.pool;
-  Sums sums(c, pass, context.set.kernels<T>());
+  Sums sums(c, pass, context.set.of<T>().kernels);
   const std::size_t bytes = sums.workspace_bytes(pool.threads());
   return step(
       {pass}, depthwise_name,
@@ -285,7 +285,7 @@ bool depthwise_pays(const ConvUnit& c, Pass pass, const Context& context) {
   if (c.op.groups == 1) return false;
   const int channels = c.group_channels();
   if (pass == Pass::backward_params) return channels <= 4;
-  if (with_type(c.dtype, [&]<class T>() { return FilterSums<T>::takes(c, pass, context.set.kernels<T>()); }))
+  if (with_type(c.dtype, [&]<class T>() { return FilterSums<T>::takes(c, pass, context.set.of<T>().kernels); }))
     return true;
   const bool strided = c.op.stride != Size(1);
   if (pass == Pass::backward_data) return strided || channels <= 16;
@@ -294,7 +294,7 @@ bool depthwise_pays(const ConvUnit& c, Pass pass, const Context& context) {
 
 Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, const Choice& choice, const Context& context) {
   return with_type(c.dtype, [&]<class T>() {
-    const MicroKernels<T>& kernels = context.set.kernels<T>();
+    const MicroKernels<T>& kernels = context.set.of<T>().kernels;
     if (pass == Pass::backward_params) {
       using Gradients = TapGradients<T, PlaneSums<T>>;
       const int threads = context.pool.threads();
@@ -315,7 +315,7 @@ Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, const Choice& choice,
 
 double depthwise_error(const ConvUnit& c, Pass pass, const Context& context) {
   return with_type(c.dtype, [&]<class T>() {
-    const MicroKernels<T>& kernels = context.set.kernels<T>();
+    const MicroKernels<T>& kernels = context.set.of<T>().kernels;
     const auto last = static_cast<double>(last_roundings(c, pass));
     if (pass != Pass::backward_params)
       return error_of_roundings(static_cast<double>(PlaneSums<T>(c, pass, kernels).most_taps()) + last, c.dtype);

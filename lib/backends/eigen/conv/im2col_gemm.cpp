@@ -24,33 +24,41 @@ Columns forward_columns(const ConvUnit& c) {
 // ---- forward ----
 
 template <class T>
-Lowered::Step forward_step(const ConvUnit& c, const Context& context, const MicroKernels<T>& kernels) {
-  ThreadPool& pool = context.pool;
-  ColumnProduct<T> product(forward_columns(c), c.group_filters(), pool.threads(), kernels);
-  const std::size_t part_bytes = product.workspace_bytes();
-  const std::size_t bytes = part_bytes * static_cast<std::size_t>(product.parts());
-  return step(
-      {Pass::forward}, im2col_gemm_name,
-      [c, &pool, product = std::move(product), part_bytes, tail = ConvTail<T>(c, context.set)](const Args& args) {
-        const std::int64_t x_group = c.group_channels() * c.x.plane(), y_group = c.group_filters() * c.y.plane();
-        const Epilogue<T> epilogue = epilogue_of(c, args, tail);
-        place_addend(c, args, pool);
-        pool.run([&](int part) {
-          void* const workspace = static_cast<std::byte*>(args.workspace) + static_cast<std::size_t>(part) * part_bytes;
-          for (int g = 0; g < c.op.groups; ++g) {
-            product.run(part,
-                        {.a = args.w[0].as<T>() + g * product.rows() * product.depth(),
-                         .lda = product.depth(),
-                         .source = {args.x[0].as<T>() + g * x_group, args.x[0].pitch},
-                         .output = {args.y.as<T>() + g * y_group, args.y.pitch, c.y.plane(), c.y.w, c.y.w, 1},
-                         .epilogue = epilogue.from(g * c.group_filters()),
-                         .non_temporal = wants_non_temporal<T>(c.y)},
-                        workspace);
-          }
-        });
-      },
-      bytes);
-}
+class ForwardProduct {
+ public:
+  ForwardProduct(const ConvUnit& c, const Context& context, const MicroKernels<T>& kernels)
+      : c_(c),
+        product_(forward_columns(c), c.group_filters(), context.pool.threads(), kernels),
+        tail_(c, context.set) {}
+
+  std::size_t workspace_bytes() const {
+    return product_.workspace_bytes() * static_cast<std::size_t>(product_.parts());
+  }
+
+  void run(const Args& args, ThreadPool& pool) const {
+    const std::int64_t x_group = c_.group_channels() * c_.x.plane(), y_group = c_.group_filters() * c_.y.plane();
+    const Epilogue<T> epilogue = epilogue_of(c_, args, tail_);
+    place_addend(c_, args, pool);
+    pool.run([&](int part) {
+      std::byte* const workspace =
+          static_cast<std::byte*>(args.workspace) + static_cast<std::size_t>(part) * product_.workspace_bytes();
+      for (int g = 0; g < c_.op.groups; ++g)
+        product_.run(part,
+                     {.a = args.w[0].as<T>() + g * product_.rows() * product_.depth(),
+                      .lda = product_.depth(),
+                      .source = {args.x[0].as<T>() + g * x_group, args.x[0].pitch},
+                      .output = {args.y.as<T>() + g * y_group, args.y.pitch, c_.y.plane(), c_.y.w, c_.y.w, 1},
+                      .epilogue = epilogue.from(g * c_.group_filters()),
+                      .non_temporal = wants_non_temporal<T>(c_.y)},
+                     workspace);
+    });
+  }
+
+ private:
+  ConvUnit c_;
+  ColumnProduct<T> product_;
+  ConvTail<T> tail_;
+};
 
 // ---- errors ----
 
@@ -79,27 +87,23 @@ double error_of(const ConvUnit& c, Pass pass, int threads, const MicroKernels<T>
 template <class T>
 Lowered::Step pass_step(const ConvUnit& c, Pass pass, const Context& context, const MicroKernels<T>& kernels) {
   ThreadPool& pool = context.pool;
-  switch (pass) {
-    case Pass::forward: return forward_step<T>(c, context, kernels);
-    case Pass::backward_params: {
-      WeightGradientProduct<T> gradient(c, forward_columns(c), pool.threads(), kernels);
-      return work_step({pass}, im2col_gemm_name, std::move(gradient), pool);
-    }
-    default:
-      if (!has_few_channels(c))
-        return work_step({pass}, im2col_gemm_name, StridedDataGradient<T>(c, pool.threads(), kernels), pool);
-      return work_step({pass}, im2col_gemm_name, FewChannelsData<T>(c, pool.threads(), kernels), pool);
-  }
+  const auto made = [&](auto work) { return work_step({pass}, im2col_gemm_name, std::move(work), pool); };
+  if (pass == Pass::forward) return made(ForwardProduct<T>(c, context, kernels));
+  if (pass == Pass::backward_params)
+    return made(WeightGradientProduct<T>(c, forward_columns(c), pool.threads(), kernels));
+  if (has_few_channels(c)) return made(FewChannelsData<T>(c, pool.threads(), kernels));
+  return made(StridedDataGradient<T>(c, pool.threads(), kernels));
 }
 
 }  // namespace
 
 Lowered::Step im2col_gemm_step(const ConvUnit& c, Pass pass, const Choice&, const Context& context) {
-  return with_type(c.dtype, [&]<class T>() { return pass_step<T>(c, pass, context, context.set.kernels_6x2<T>()); });
+  return with_type(c.dtype, [&]<class T>() { return pass_step<T>(c, pass, context, context.set.of<T>().kernels_6x2); });
 }
 double im2col_gemm_error(const ConvUnit& c, Pass pass, const Context& context) {
-  return with_type(
-      c.dtype, [&]<class T>() { return error_of<T>(c, pass, context.pool.threads(), context.set.kernels_6x2<T>()); });
+  return with_type(c.dtype, [&]<class T>() {
+    return error_of<T>(c, pass, context.pool.threads(), context.set.of<T>().kernels_6x2);
+  });
 }
 
 Lowered::Step im2col_gemm_on_pairs_step(const ConvUnit& c, Pass pass, const Context& context) {

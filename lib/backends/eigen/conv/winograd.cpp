@@ -106,7 +106,7 @@ bool winograd_pays(const ConvUnit& c) {
 
 Lowered::Step winograd_step(const ConvUnit& c, int tile, Pass pass, const Context& context) {
   return with_type(c.dtype, [&]<class T>() {
-    const MicroKernels<T>& kernels = context.set.kernels<T>();
+    const MicroKernels<T>& kernels = context.set.of<T>().kernels;
     if (pass == Pass::backward_params) return params_step<T>(c, tile, context.pool, kernels);
     return product_step<T>(c, tile, pass, context, kernels);
   });
@@ -115,7 +115,7 @@ Lowered::Step winograd_step(const ConvUnit& c, int tile, Pass pass, const Contex
 Prepared winograd_prepare(const ConvUnit& c, int tile, const Context& context) {
   return with_type(c.dtype, [&]<class T>() {
     ThreadPool& pool = context.pool;
-    auto product = product_of<T>(c, tile, Pass::forward, pool.threads(), context.set.kernels<T>());
+    auto product = product_of<T>(c, tile, Pass::forward, pool.threads(), context.set.of<T>().kernels);
     const std::int64_t before = fold_elements<T>(c);
     const std::int64_t filters = product.keeps_filters() ? product.prepared_count() : 0;
     return Prepared{

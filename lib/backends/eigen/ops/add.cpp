@@ -71,16 +71,15 @@ Lowered lower(const Add&, const Spec& spec, const Choice&, const Context& contex
     adds[i] = adds_dx(spec, i);
   }
   unit.backward_reads_y = !spec.tail.empty();
-  with_type(spec.y.dtype, [&]<class T>() {
+  return with_type(spec.y.dtype, [&]<class T>() {
     const auto function = spec.tail.empty() ? nullptr : activation<T>(spec.tail[0], context.set);
-    add_steps(
+    return with_steps(
         unit, spec,
         [&pool = context.pool, relu = ends_in_relu(spec), function](const Args& args) {
           forward<T>(pool, args, relu, function.get());
         },
         [&pool = context.pool, adds, function](const Args& args) { backward<T>(pool, args, adds, function.get()); });
   });
-  return unit;
 }
 
 }  // namespace lamina::eigen

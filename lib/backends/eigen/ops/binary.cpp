@@ -253,33 +253,33 @@ struct Backward {
 
 /// Calls use.template operator()<function>().
 template <class Use>
-void with_function(F function, const Use& use) {
+Lowered with_function(F function, const Use& use) {
   switch (function) {
     case F::add: return use.template operator()<F::add>();
     case F::subtract: return use.template operator()<F::subtract>();
     case F::multiply: return use.template operator()<F::multiply>();
     case F::divide: return use.template operator()<F::divide>();
     case F::maximum: return use.template operator()<F::maximum>();
-    case F::minimum: return use.template operator()<F::minimum>();
+    case F::minimum: break;
   }
+  return use.template operator()<F::minimum>();
 }
 
 }  // namespace
 
 Lowered lower(const Binary& op, const Spec& spec, const Choice&, const Context& context) {
-  Lowered unit = binary_unit(spec);
-  with_type(spec.y.dtype, [&]<class T>() {
-    with_function(op.function, [&]<F function>() {
+  return with_type(spec.y.dtype, [&]<class T>() {
+    return with_function(op.function, [&]<F function>() {
       const AllAxes axes = binary_axes(spec.x[0].shape, spec.x[1].shape);
-      add_steps(
-          unit, spec, [&pool = context.pool, axes](const Args& args) { forward<function, T>(pool, args, axes); },
+      return with_steps(
+          binary_unit(spec), spec,
+          [&pool = context.pool, axes](const Args& args) { forward<function, T>(pool, args, axes); },
           [&pool = context.pool, axes, split = std::array{Split(axes, 0), Split(axes, 1)},
            adds = std::array{adds_dx(spec, 0), adds_dx(spec, 1)}](const Args& args) {
             Backward<function, T>{pool, args, axes, split, adds}.run();
           });
     });
   });
-  return unit;
 }
 
 }  // namespace lamina::eigen

@@ -150,9 +150,9 @@ void mean_backward(ThreadPool& pool, const Args& args, const Embedding& op, bool
 Lowered lower(const Embedding& op, const Spec& spec, const Choice&, const Context& context) {
   Lowered unit = empty_unit(spec);
   unit.backward_reads_x[0] = true;
-  with_type(spec.y.dtype, [&]<class T>() {
+  return with_type(spec.y.dtype, [&]<class T>() {
     const bool is_mean = !spec.tail.empty(), turns = !is_mean && spec.y.shape.plane() > 1;
-    add_steps(
+    return with_steps(
         unit, spec,
         [&pool = context.pool, op, is_mean](const Args& args) {
           is_mean ? mean_forward<T>(pool, args, op) : forward<T>(pool, args, op);
@@ -162,7 +162,6 @@ Lowered lower(const Embedding& op, const Spec& spec, const Choice&, const Contex
         },
         0, turns ? static_cast<std::size_t>(spec.y.shape.count()) * sizeof(T) : 0, {Pass::backward_params});
   });
-  return unit;
 }
 
 }  // namespace lamina::eigen

@@ -250,7 +250,8 @@ class FullyConnectedProduct {
 template <class T>
 const MicroKernels<T>& kernels_of(const ConvUnit& problem, Pass pass, const Context& context) {
   constexpr int few_images = 64;
-  return pass != Pass::forward && problem.x.n <= few_images ? context.set.kernels<T>() : context.set.kernels_6x2<T>();
+  return pass != Pass::forward && problem.x.n <= few_images ? context.set.of<T>().kernels
+                                                            : context.set.of<T>().kernels_6x2;
 }
 
 template <class T>
@@ -320,6 +321,6 @@ std::string connected_reason(const std::string& first, const ConvUnit&, Pass, co
 
 }  // namespace
 
-AlgorithmTable<const Context> connected_table() { return {connected_rows, connected_reason}; }
+const AlgorithmTable<const Context> connected_table = {connected_rows, connected_reason};
 
 }  // namespace lamina::eigen

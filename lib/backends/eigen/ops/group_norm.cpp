@@ -71,15 +71,14 @@ Lowered lower(const GroupNorm& op, const Spec& spec, const Choice&, const Contex
   const auto images = static_cast<std::size_t>(spec.y.shape.n);
   if (spec.mode == Mode::training)
     unit.saved_bytes = images * static_cast<std::size_t>(op.groups) * sizeof(batch_norm::Statistics);
-  with_type(spec.y.dtype, [&]<class T>() {
-    add_steps(
+  return with_type(spec.y.dtype, [&]<class T>() {
+    return with_steps(
         unit, spec, [&pool = context.pool, op](const Args& args) { batch_norm::forward_of_groups<T>(pool, args, op); },
         [&pool = context.pool, op, adds_dx = adds_dx(spec, 0), adds_dw = spec.adds_dw](const Args& args) {
           batch_norm::backward_of_groups<T>(pool, args, op.groups, adds_dx, adds_dw);
         },
         0, images * static_cast<std::size_t>(spec.y.shape.c) * sizeof(batch_norm::Pair), gradient_passes(spec));
   });
-  return unit;
 }
 
 }  // namespace lamina::eigen

@@ -149,8 +149,8 @@ Lowered lower(const LayerNorm& op, const Spec& spec, const Choice& choice, const
   const auto chunks = static_cast<std::size_t>(shape.n * divide_up(shape.plane(), batch_norm::chunk));
   if (spec.mode == Mode::training)
     unit.saved_bytes = static_cast<std::size_t>(shape.n * shape.plane()) * sizeof(batch_norm::Statistics);
-  with_type(spec.y.dtype, [&]<class T>() {
-    add_steps(
+  return with_type(spec.y.dtype, [&]<class T>() {
+    return with_steps(
         unit, spec,
         [&pool = context.pool, op](const Args& args) { batch_norm::forward_of_pixels<T>(pool, args, op.epsilon); },
         [&pool = context.pool, adds_dx = adds_dx(spec, 0), adds_dw = spec.adds_dw](const Args& args) {
@@ -158,7 +158,6 @@ Lowered lower(const LayerNorm& op, const Spec& spec, const Choice& choice, const
         },
         0, chunks * static_cast<std::size_t>(shape.c) * sizeof(batch_norm::Pair), gradient_passes(spec));
   });
-  return unit;
 }
 
 }  // namespace lamina::eigen

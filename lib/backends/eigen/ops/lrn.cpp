@@ -130,16 +130,15 @@ Lowered lower(const Lrn& op, const Spec& spec, const Choice&, const Context& con
   Lowered unit = empty_unit(spec);
   unit.backward_reads_x[0] = true;
   unit.dx_may_alias_dy[0] = same_gradient_pitch(spec, 0);
-  with_type(spec.y.dtype, [&]<class T>() {
+  return with_type(spec.y.dtype, [&]<class T>() {
     ThreadPool& pool = context.pool;
     const Window<T> window(op);
     const std::size_t workspace = 2 * static_cast<std::size_t>(spec.y.shape.c) * chunk * sizeof(T);
-    add_steps(
+    return with_steps(
         unit, spec, [&pool, window](const Args& args) { forward<T>(pool, args, window); },
         [&pool, window, adds = adds_dx(spec, 0)](const Args& args) { backward<T>(pool, args, window, adds); }, 0,
         workspace * static_cast<std::size_t>(pool.threads()));
   });
-  return unit;
 }
 
 }  // namespace lamina::eigen

@@ -258,7 +258,7 @@ void reorder(const Context& context, const Tensor& from, const Tensor& to, const
   const std::int64_t run = runs || along.to > across.extent ? across.extent : elements_of_room;
   const std::int64_t size = runs ? across.extent : across.extent * std::min(side, along.extent);
   const std::int64_t places = to.shape.image() / across.extent / (runs ? 1 : along.extent);
-  const auto& kernels = context.set.kernels<T>();
+  const auto& kernels = context.set.of<T>().kernels;
   context.pool.split(to.shape.n * places * tiles, std::max<std::int64_t>(1, grain / size),
                      [&](std::int64_t i, std::int64_t end) {
                        Output<T> output(to, adds, {}, run);
@@ -285,11 +285,10 @@ void reorder(const Context& context, const Tensor& from, const Tensor& to, const
 }  // namespace
 
 Lowered lower(const Pad& op, const Spec& spec, const Choice&, const Context& context) {
-  Lowered unit = empty_unit(spec);
   const Box box = box_of(op, spec.x[0].shape, spec.y.shape);
-  with_type(spec.y.dtype, [&]<class T>() {
-    add_steps(
-        unit, spec,
+  return with_type(spec.y.dtype, [&]<class T>() {
+    return with_steps(
+        empty_unit(spec), spec,
         [&pool = context.pool, op, box](const Args& args) {
           op.by == PadBy::value ? scatter_in(pool, args.x[0], box, args.y, static_cast<T>(op.value))
                                 : pad_by_cells<T>(pool, args, op);
@@ -300,14 +299,12 @@ Lowered lower(const Pad& op, const Spec& spec, const Choice&, const Context& con
                                 : unpad_by_cells<T>(pool, args, op, adds);
         });
   });
-  return unit;
 }
 
 Lowered lower(const Slice& op, const Spec& spec, const Choice&, const Context& context) {
-  Lowered unit = empty_unit(spec);
-  with_type(spec.y.dtype, [&]<class T>() {
-    add_steps(
-        unit, spec,
+  return with_type(spec.y.dtype, [&]<class T>() {
+    return with_steps(
+        empty_unit(spec), spec,
         [&pool = context.pool, box = box_of(op, spec.x[0].shape)](const Args& args) {
           gather_from<T>(pool, args.x[0], box, args.y, false);
         },
@@ -316,15 +313,13 @@ Lowered lower(const Slice& op, const Spec& spec, const Choice&, const Context& c
           adds ? scatter_to<T>(pool, args.dy, box, args.dx[0], true) : scatter_in<T>(pool, args.dy, box, args.dx[0], 0);
         });
   });
-  return unit;
 }
 
 Lowered lower(const Concat& op, const Spec& spec, const Choice&, const Context& context) {
-  Lowered unit = empty_unit(spec);
   const std::vector<Box> boxes = boxes_of(op, spec);
-  with_type(spec.y.dtype, [&]<class T>() {
-    add_steps(
-        unit, spec,
+  return with_type(spec.y.dtype, [&]<class T>() {
+    return with_steps(
+        empty_unit(spec), spec,
         [&pool = context.pool, boxes](const Args& args) {
           for (std::size_t i = 0; i < boxes.size(); ++i) scatter_to<T>(pool, args.x[i], boxes[i], args.y, false);
         },
@@ -333,15 +328,13 @@ Lowered lower(const Concat& op, const Spec& spec, const Choice&, const Context& 
             if (wanted(args, i)) gather_from<T>(pool, args.dy, boxes[i], args.dx[i], adds_dx(spec, i));
         });
   });
-  return unit;
 }
 
 Lowered lower(const Reorder& op, const Spec& spec, const Choice&, const Context& context) {
   const std::vector<CopyAxis> axes = copy_axes(op);
-  Lowered unit = reorder_unit(spec, axes);
-  with_type(spec.y.dtype, [&]<class T>() {
-    add_steps(
-        unit, spec,
+  return with_type(spec.y.dtype, [&]<class T>() {
+    return with_steps(
+        reorder_unit(spec, axes), spec,
         [&context, axes](const Args& args) {
           if (!same_place(args.x[0], args.y)) reorder<T>(context, args.x[0], args.y, axes, false);
         },
@@ -349,7 +342,6 @@ Lowered lower(const Reorder& op, const Spec& spec, const Choice&, const Context&
           if (wanted(args, 0) && !same_place(args.dx[0], args.dy)) reorder<T>(context, args.dy, args.dx[0], back, adds);
         });
   });
-  return unit;
 }
 
 }  // namespace lamina::eigen

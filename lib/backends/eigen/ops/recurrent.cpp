@@ -11,7 +11,7 @@ Lowered lower(const Recurrent& op, const Spec& spec, const Choice&, const Contex
   const bool training = spec.mode == Mode::training;
   with_type(spec.y.dtype, [&]<class T>() {
     ThreadPool& pool = context.pool;
-    const RecurrentRows<T> rows(op, spec.x.at(0).shape, pool.threads(), context.set.kernels<T>());
+    const RecurrentRows<T> rows(op, spec.x.at(0).shape, pool.threads(), context.set.of<T>().kernels);
     const RecurrentForward<T> forward(rows, training);
     unit.steps.push_back(work_step({Pass::forward}, "direct", forward, pool));
     if (!training) {

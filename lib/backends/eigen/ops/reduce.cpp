@@ -170,8 +170,8 @@ Lowered lower(const Reduce& op, const Spec& spec, const Choice&, const Context& 
   const double divisor = op.by == ReduceBy::mean ? static_cast<double>(of.repeats) * of.cells : 1;
   if (largest && spec.mode == Mode::training)
     unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.count()) * sizeof(std::int32_t);
-  with_type(spec.y.dtype, [&]<class T>() {
-    add_steps(
+  return with_type(spec.y.dtype, [&]<class T>() {
+    return with_steps(
         unit, spec,
         [&pool = context.pool, of, largest, divisor](const Args& args) {
           forward<T>(pool, args, of, largest, divisor);
@@ -180,7 +180,6 @@ Lowered lower(const Reduce& op, const Spec& spec, const Choice&, const Context& 
           if (wanted(args, 0)) backward<T>(pool, args, of, largest, static_cast<T>(divisor), adds);
         });
   });
-  return unit;
 }
 
 Lowered lower(const GlobalAveragePool&, const Spec& spec, const Choice& choice, const Context& context) {

@@ -303,9 +303,8 @@ struct Plane {
 }  // namespace
 
 Lowered lower(const Resize& op, const Spec& spec, const Choice&, const Context& context) {
-  Lowered unit = empty_unit(spec);
   const auto [rows, columns] = resize_axes(op, spec.x[0].shape);
-  with_type(spec.y.dtype, [&]<class T>() {
+  return with_type(spec.y.dtype, [&]<class T>() {
     const auto forward =
         std::make_shared<const Plane<T>>(Plane<T>{forward_axis<T>(rows, op.to.h), forward_axis<T>(columns, op.to.w)});
     const auto backward =
@@ -314,14 +313,14 @@ Lowered lower(const Resize& op, const Spec& spec, const Choice&, const Context& 
     const auto workspace_of = [&](const Plane<T>& plane) {
       return static_cast<std::size_t>(pool.threads() * plane.buffered()) * sizeof(T);
     };
-    add_steps(
-        unit, spec, [&pool, forward](const Args& args) { forward->run(pool, args, args.x[0], args.y, false); },
+    return with_steps(
+        empty_unit(spec), spec,
+        [&pool, forward](const Args& args) { forward->run(pool, args, args.x[0], args.y, false); },
         [&pool, backward, adds = adds_dx(spec, 0)](const Args& args) {
           if (wanted(args, 0)) backward->run(pool, args, args.dy, args.dx[0], adds);
         },
         workspace_of(*forward), workspace_of(*backward));
   });
-  return unit;
 }
 
 }  // namespace lamina::eigen

@@ -88,11 +88,11 @@ Lowered lower_runs(const Spec& spec, ThreadPool& pool, bool by_channel, bool lea
   unit.backward_reads_y = false;
   const std::int64_t run = by_channel ? spec.y.shape.plane() : spec.y.shape.image();
   unit.backward_reads_x[0] = learned;
-  with_type(spec.y.dtype, [&]<class T>() {
+  return with_type(spec.y.dtype, [&]<class T>() {
     const auto number = [learned](const Args& args, std::size_t k) {
       return (learned ? args.w : args.state)[k].as<const T>();
     };
-    add_steps(
+    unit = with_steps(
         unit, spec,
         [&pool, run, number, below](const Args& args) {
           if (below) return put_rectified(pool, args.y, args.x[0], args.x[0], number(args, 0), run, false);
@@ -103,15 +103,15 @@ Lowered lower_runs(const Spec& spec, ThreadPool& pool, bool by_channel, bool lea
           if (below) return put_rectified(pool, args.dx[0], args.dy, args.x[0], number(args, 0), run, adds);
           put_scaled<T>(pool, args.dx[0], args.dy, number(args, 0), nullptr, run, adds);
         });
-    if (!learned || spec.mode == Mode::inference) return;
+    if (!learned || spec.mode == Mode::inference) return unit;
     unit.steps.push_back(step(
         {Pass::backward_params}, "direct",
         [&pool, by_channel, below, adds = spec.adds_dw](const Args& args) {
           sum_gradients<T>(pool, args, by_channel, adds, below);
         },
         static_cast<std::size_t>(spec.y.shape.c) * sizeof(Sums)));
+    return unit;
   });
-  return unit;
 }
 
 }  // namespace

@@ -146,16 +146,15 @@ void backward(ThreadPool& pool, const Args& args, const AxisCells& of, bool log,
 }  // namespace
 
 Lowered lower(const Softmax& op, const Spec& spec, const Choice&, const Context& context) {
-  Lowered unit = in_place_unit(spec);
   const AxisCells of = along(spec.y.shape, op);
-  with_type(spec.y.dtype, [&]<class T>() {
-    add_steps(
-        unit, spec, [&pool = context.pool, of, log = op.log](const Args& args) { forward<T>(pool, args, of, log); },
+  return with_type(spec.y.dtype, [&]<class T>() {
+    return with_steps(
+        in_place_unit(spec), spec,
+        [&pool = context.pool, of, log = op.log](const Args& args) { forward<T>(pool, args, of, log); },
         [&pool = context.pool, of, log = op.log, adds = adds_dx(spec, 0)](const Args& args) {
           if (wanted(args, 0)) backward<T>(pool, args, of, log, adds);
         });
   });
-  return unit;
 }
 
 }  // namespace lamina::eigen

@@ -100,7 +100,7 @@ std::shared_ptr<const Activation<T>> of_parts(bool reads_x, const Value& value, 
 
 template <class T>
 std::shared_ptr<const Activation<T>> function_of(const Pointwise& op, const InstructionSet& set) {
-  const auto& kernels = set.kernels<T>().activations;
+  const auto& kernels = set.of<T>().kernels.activations;
   const T a = static_cast<T>(op.a), b = static_cast<T>(op.b);
   const auto made = [reads_x = row_of(op.function).reads_x](const auto& value, const auto& gradient) {
     return of_parts<T>(reads_x, value, gradient);
@@ -158,7 +158,7 @@ std::shared_ptr<const Activation<T>> function_of(const Pointwise& op, const Inst
 
 Lowered lower_function(const Spec& spec, const Context& context) {
   Lowered unit = pointwise_unit(spec);
-  with_type(spec.y.dtype, [&]<class T>() {
+  return with_type(spec.y.dtype, [&]<class T>() {
     ThreadPool& pool = context.pool;
     const auto function = activation<T>(spec.op, context.set);
     const auto forward = [&pool, function](const Args& args) {
@@ -170,7 +170,7 @@ Lowered lower_function(const Spec& spec, const Context& context) {
       });
     };
     const bool reads_x = unit.backward_reads_x[0], adds = adds_dx(spec, 0);
-    add_steps(unit, spec, forward, [&pool, function, reads_x, adds](const Args& args) {
+    return with_steps(unit, spec, forward, [&pool, function, reads_x, adds](const Args& args) {
       if (!wanted(args, 0)) return;
       split_images(pool, args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
         const Tensor& its = reads_x ? args.x[0] : args.y;
@@ -182,7 +182,6 @@ Lowered lower_function(const Spec& spec, const Context& context) {
       });
     });
   });
-  return unit;
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace lamina::eigen {
 struct Context {
   ThreadPool& pool;
   const InstructionSet& set;
-  MixedPrecisionLowering& halves;  ///< lowering of units on copies, if kernels do not take their halves
+  const MixedPrecisionLowering& halves;  ///< lowering of units on copies, if kernels do not take their halves
 };
 
 /// with_type() of this backend.
@@ -68,7 +68,6 @@ void update(const Update&, ThreadPool&);
 void check_overflow(const UpdateTensors&, ThreadPool&);
 
 // The tables of the ops with several algorithms.
-AlgorithmTable<const Context> conv_table();
-AlgorithmTable<const Context> connected_table();
+extern const AlgorithmTable<const Context> conv_table, connected_table;
 
 }  // namespace lamina::eigen

@@ -75,7 +75,7 @@ struct PairSet {
   PairSet(const PairSet&) = delete;
 
   bool (*runs)();  ///< whether this processor can run the set
-  MicroKernels<float> products = instruction_set_x86_64_v4.f32;
+  MicroKernels<float> products = instruction_set_x86_64_v4.f32.kernels;
   InstructionSet set = instruction_set_x86_64_v4;
 };
 

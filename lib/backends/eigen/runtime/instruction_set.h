@@ -17,20 +17,23 @@ namespace lamina::eigen {
 struct Context;
 class ThreadPool;
 
+/// The kernels of a set for one element type.
+template <class T>
+struct KernelsOf {
+  const MicroKernels<T>& kernels;
+  const MicroKernels<T>& kernels_6x2;  ///< for products whose blocks are packed for the L2 cache
+  const RegisterSums<T>& sums;
+};
+
 /// The functions of a set. They run only on processors that have the set.
 struct InstructionSet {
   const char* name;  ///< "generic", "x86-64-v3", "x86-64-v4", "x86-64-v4-bf16", "x86-64-v4-amx"
-  const MicroKernels<float>& f32;
-  const MicroKernels<double>& f64;
-  /// The kernels kernels_6x2_f32 and kernels_6x2_f64, for products whose blocks are packed for the L2 cache.
-  const MicroKernels<float>& f32_6x2;
-  const MicroKernels<double>& f64_6x2;
-  const RegisterSums<float>& sums_f32;
-  const RegisterSums<double>& sums_f64;
+  KernelsOf<float> f32;
+  KernelsOf<double> f64;
   /// Lowers an op without a table of algorithms.
   Lowered (*lower)(const Spec&, const Choice&, const Context&);
-  /// The algorithms of a convolution or a fully connected op.
-  AlgorithmTable<const Context> (*table)(const Op&);
+  // The tables of the ops with several algorithms.
+  const AlgorithmTable<const Context>&conv, &connected;
   // The work of Backend::update() and Backend::check_overflow().
   void (*update)(const Update&, ThreadPool&);
   void (*check_overflow)(const UpdateTensors&, ThreadPool&);
@@ -39,16 +42,8 @@ struct InstructionSet {
   const MicroKernels<float>* f32_pairs = nullptr;  ///< f32 kernels with tiles of pairs, if there are pairs
 
   template <class T>
-  const MicroKernels<T>& kernels() const {
-    return std::get<const MicroKernels<T>&>(std::tie(f32, f64));
-  }
-  template <class T>
-  const MicroKernels<T>& kernels_6x2() const {
-    return std::get<const MicroKernels<T>&>(std::tie(f32_6x2, f64_6x2));
-  }
-  template <class T>
-  const RegisterSums<T>& sums() const {
-    return std::get<const RegisterSums<T>&>(std::tie(sums_f32, sums_f64));
+  const KernelsOf<T>& of() const {
+    return std::get<const KernelsOf<T>&>(std::tie(f32, f64));
   }
 };
 

@@ -42,7 +42,7 @@ double measured(ThreadPool& pool, const RegisterSums<T>& sums) {
 double peak_flops_per_second(ThreadPool& pool, const InstructionSet& set, DType dtype) {
   if (dtype == DType::bf16 && set.pairs != nullptr) return measured(pool, set.pairs->sums);
   const DType computes = is_half(dtype) ? DType::f32 : dtype;  // halves are computed in f32
-  return with_type(computes, [&]<class T>() { return measured(pool, set.sums<T>()); });
+  return with_type(computes, [&]<class T>() { return measured(pool, set.of<T>().sums); });
 }
 
 }  // namespace lamina::eigen

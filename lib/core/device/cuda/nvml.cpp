@@ -6,7 +6,6 @@
 
 #include <utility>
 
-#include "lamina/error.h"
 #include "lib/core/system/shared_library.h"
 
 namespace lamina {

@@ -92,8 +92,7 @@ PlanLayout make_layout(const Graph& graph, Backend& backend, const Options& opti
   return layout;
 }
 
-PlanLayout make_measured_layout(const Graph& graph, Backend& backend, const Options& options) {
-  PlanLayout by_rule = make_layout(graph, backend, options);
+PlanLayout measured(PlanLayout by_rule, const Graph& graph, Backend& backend, const Options& options) {
   if (std::ranges::none_of(by_rule.units.list, [](const Unit& unit) { return unit.choice.measure; })) return by_rule;
   if (!options.tuner)
     throw UsageError(

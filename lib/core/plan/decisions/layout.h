@@ -93,6 +93,6 @@ PlanLayout make_layout(const Graph&, Backend&, const Options&);
 
 /// The layout with measured algorithms where a choice asks for them. The tuner measures in memory that is not in use
 /// yet. Throws UsageError without Options::tuner.
-PlanLayout make_measured_layout(const Graph&, Backend&, const Options&);
+PlanLayout measured(PlanLayout by_rule, const Graph&, Backend&, const Options&);
 
 }  // namespace lamina::planner

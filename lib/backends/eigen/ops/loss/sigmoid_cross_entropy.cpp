@@ -85,16 +85,15 @@ Lowered lower(const SigmoidCrossEntropy& op, const Spec& spec, const Choice&, co
   Lowered unit = empty_unit(spec);
   const Shape& x = spec.x[0].shape;
   unit.backward_reads_x = {true, true};
-  with_type(spec.y.dtype, [&]<class T>() {
+  return with_type(spec.y.dtype, [&]<class T>() {
     const auto most = static_cast<std::size_t>(chunks_of({x.n, 1, 1, static_cast<int>(x.image())}));
     const bool training = spec.mode == Mode::training;
     if (training) unit.saved_bytes = sizeof(T);
-    add_steps(
+    return with_steps(
         unit, spec, [&pool = context.pool, op, training](const Args& args) { forward<T>(pool, args, op, training); },
         [&pool = context.pool, op, adds = adds_dx(spec, 0)](const Args& args) { backward<T>(pool, args, op, adds); },
         most * sizeof(RowLoss));
   });
-  return unit;
 }
 
 }  // namespace lamina::eigen

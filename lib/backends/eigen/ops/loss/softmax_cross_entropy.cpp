@@ -173,14 +173,13 @@ Lowered lower(const SoftmaxCrossEntropy& op, const Spec& spec, const Choice&, co
   const std::int64_t rows = spec.x[1].shape.count();
   const bool training = spec.mode == Mode::training;
   unit.backward_reads_x = {true, true};
-  with_type(spec.y.dtype, [&]<class T>() {
+  return with_type(spec.y.dtype, [&]<class T>() {
     if (training) unit.saved_bytes = Saved<T>::bytes(rows);
-    add_steps(
+    return with_steps(
         unit, spec, [&pool = context.pool, op, training](const Args& args) { forward<T>(pool, args, op, training); },
         [&pool = context.pool, adds = adds_dx(spec, 0)](const Args& args) { backward_rows<T>(pool, args, adds); },
         static_cast<std::size_t>(rows) * sizeof(RowLoss));
   });
-  return unit;
 }
 
 }  // namespace lamina::eigen

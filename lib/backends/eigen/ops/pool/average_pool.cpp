@@ -106,14 +106,13 @@ void backward(ThreadPool& pool, const Args& args, const Windows& g, bool count_p
 }  // namespace
 
 Lowered lower(const AveragePool& op, const Spec& spec, const Choice&, const Context& context) {
-  Lowered unit = empty_unit(spec);
   const Windows g(op, spec.x[0].shape, spec.y.shape);
-  with_type(spec.y.dtype, [&]<class T>() {
+  return with_type(spec.y.dtype, [&]<class T>() {
     ThreadPool& pool = context.pool;
     const bool large = g.R * g.S > terms_at_once;
     const auto workspace_of = [&](std::size_t bytes) { return bytes * static_cast<std::size_t>(pool.threads()); };
-    add_steps(
-        unit, spec,
+    return with_steps(
+        empty_unit(spec), spec,
         [&pool, g, counts = op.count_padding, large](const Args& args) {
           large ? forward<T, double>(pool, args, g, counts) : forward<T, T>(pool, args, g, counts);
         },
@@ -123,7 +122,6 @@ Lowered lower(const AveragePool& op, const Spec& spec, const Choice&, const Cont
         workspace_of(large ? Rows<double>::bytes(g, g.P) : Rows<T>::bytes(g, g.P)),
         workspace_of(Rows<T>::bytes(g, rows_of_backward)));
   });
-  return unit;
 }
 
 }  // namespace lamina::eigen

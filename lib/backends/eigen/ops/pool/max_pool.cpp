@@ -160,7 +160,8 @@ void backward(ThreadPool& pool, const Args& args, const Windows& g, bool adds) {
 }
 
 template <class T, class Winner>
-void emit_steps(Lowered& unit, const Spec& spec, const Windows& g, ThreadPool& pool) {
+Lowered lower_as(const Spec& spec, const Windows& g, ThreadPool& pool) {
+  Lowered unit = empty_unit(spec);
   const auto threads = static_cast<std::size_t>(pool.threads());
   const std::size_t wide = WidePlanes<T>::bytes(g, spec.y.dtype) * threads;
   const std::size_t workspace = Rows<T>::bytes(g) * threads + wide;
@@ -168,7 +169,10 @@ void emit_steps(Lowered& unit, const Spec& spec, const Windows& g, ThreadPool& p
     forward<T>(pool, args, g,
                [&](const T* x, T* y, std::int64_t, const Rows<T>& rows) { find_largest(g, x, y, rows); });
   };
-  if (spec.mode == Mode::inference) return unit.steps.push_back(step({Pass::forward}, "direct", largest, workspace));
+  if (spec.mode == Mode::inference) {
+    unit.steps.push_back(step({Pass::forward}, "direct", largest, workspace));
+    return unit;
+  }
   const auto winners = [&pool, g](const Args& args) {
     forward<T>(pool, args, g, [&](const T* x, T* y, std::int64_t i, const Rows<T>& rows) {
       find_winners(g, x, y, static_cast<Winner*>(args.saved) + i * g.P * g.Q, rows);
@@ -176,7 +180,7 @@ void emit_steps(Lowered& unit, const Spec& spec, const Windows& g, ThreadPool& p
   };
   unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.count()) * sizeof(Winner);
   // Recompute finds winners, too, so that among zeros of both signs the same zero wins again.
-  add_steps(
+  return with_steps(
       unit, spec, winners,
       [&pool, g, adds = adds_dx(spec, 0)](const Args& args) { backward<T, Winner>(pool, args, g, adds); }, workspace,
       static_cast<std::size_t>(g.R * g.S) * sizeof(std::int64_t) + wide);
@@ -185,15 +189,11 @@ void emit_steps(Lowered& unit, const Spec& spec, const Windows& g, ThreadPool& p
 }  // namespace
 
 Lowered lower(const MaxPool& op, const Spec& spec, const Choice&, const Context& context) {
-  Lowered unit = empty_unit(spec);
   const Windows windows(op, spec.x[0].shape, spec.y.shape);
-  with_type(is_half(spec.y.dtype) ? DType::f32 : spec.y.dtype, [&]<class T>() {
-    if (windows.R * windows.S <= 255)
-      emit_steps<T, std::uint8_t>(unit, spec, windows, context.pool);
-    else
-      emit_steps<T, std::int32_t>(unit, spec, windows, context.pool);
+  return with_type(is_half(spec.y.dtype) ? DType::f32 : spec.y.dtype, [&]<class T>() {
+    return windows.R * windows.S <= 255 ? lower_as<T, std::uint8_t>(spec, windows, context.pool)
+                                        : lower_as<T, std::int32_t>(spec, windows, context.pool);
   });
-  return unit;
 }
 
 }  // namespace lamina::eigen
