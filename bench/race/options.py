@@ -24,10 +24,9 @@ def whole(least):
 
 def positive(text):
     """The type of an option that is a number above 0."""
-    value = float(text)
-    if not 0 < value < float("inf"):
+    if not 0 < float(text) < float("inf"):
         raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0")
-    return value
+    return float(text)
 
 
 def modes(text):
@@ -132,6 +131,8 @@ def parse(description, words=None):
         parser.error(f"{' and '.join(twice)} would have rows of one name: rename a file, or race them one by one")
     if given.share > 1:
         parser.error("--share is at most 1")
+    if given.limit and not re.fullmatch(r"(?=.*[1-9])\d*\.?\d+%", given.limit):
+        parser.error(f"--limit takes a share above 0, as 3%, not '{given.limit}'")
     if given.memory == "only" and (given.limit or given.what != "networks"):
         parser.error("--memory only is for networks; it measures no times, so --limit has nothing to judge")
     if given.what == "trainings":

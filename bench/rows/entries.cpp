@@ -184,8 +184,7 @@ Json row_entry(const Row& row, const Outcome& outcome, const Place& place) {
 }
 
 bool Report::ReportContext(const Context& context) {
-  if (begin_) begin_(context);
-  begin_ = {};  // the library calls this function again for each group of rows
+  if (begin_) std::exchange(begin_, {})(context);  // the library calls this function again for each group of rows
   return true;
 }
 
