@@ -43,10 +43,10 @@ Runs runs_of(const benchmark::BenchmarkReporter::Run& run, const Row& row, const
   const auto [end, count] = outcome.runs[row.part];
   Runs whole;
   // The library's first runs only find out how many passes a run should have. Only the last runs count.
-  for (std::int64_t i = 0; i < run.repetitions; ++i) {
+  const std::int64_t begin = is_aggregate(run) ? 0 : run.repetition_index;
+  for (std::int64_t i = begin; i < (is_aggregate(run) ? run.repetitions : begin + 1); ++i) {
     const std::size_t first = end - static_cast<std::size_t>(run.repetitions - i) * count;
-    if (first + count <= samples.size() && (is_aggregate(run) || i == run.repetition_index))
-      whole.push_back(samples.subspan(first, count));
+    if (first + count <= samples.size()) whole.push_back(samples.subspan(first, count));
   }
   return whole;
 }

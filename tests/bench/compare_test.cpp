@@ -148,7 +148,7 @@ TEST_CASE("lamina_bench compares folders of its own files, and a failed gate has
   }
 
   std::filesystem::copy_file(after + "/3.json", after + "/30.json");
-  CHECK_THAT(compared(both, 2, "one process"), ContainsSubstring("3.json") && ContainsSubstring("30.json"));
+  CHECK_THAT(compared(both, 2, "the same process"), ContainsSubstring("3.json") && ContainsSubstring("30.json"));
   std::filesystem::remove(after + "/30.json");
   measured["context"]["commit"] = "another";
   process(after, 12, 1);
