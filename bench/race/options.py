@@ -131,7 +131,7 @@ def parse(description, words=None):
         parser.error(f"{' and '.join(twice)} would have rows of one name: rename a file, or race them one by one")
     if given.share > 1:
         parser.error("--share is at most 1")
-    if given.limit and not re.fullmatch(r"(?=.*[1-9])\d*\.?\d+%", given.limit):
+    if given.limit and not (re.fullmatch(r"\d*\.?\d+%", given.limit) and 0 < float(given.limit[:-1]) < 1000):
         parser.error(f"--limit takes a share above 0, as 3%, not '{given.limit}'")
     if given.memory == "only" and (given.limit or given.what != "networks"):
         parser.error("--memory only is for networks; it measures no times, so --limit has nothing to judge")

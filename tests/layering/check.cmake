@@ -67,6 +67,7 @@ allow(bench/race/peers ${public} ${json} oneapi/dnnl/dnnl\\.hpp "bench/(timing/s
 # The program lamina_bench includes only public headers, so that any user can write such a benchmark.
 set(bench ${public} ${json} benchmark/.* CLI/.* fmt/.* ${posix})
 allow(bench/race/serve ${bench} "bench/(machine|measure|options|timing)/[a-z_]+\\.h" "bench/context/build\\.h")
+allow(bench/compare ${bench} "bench/io/[a-z_]+\\.h")
 allow(bench ${bench} "bench/[a-z_/]+\\.h")
 allow(tests .*)
 
@@ -127,8 +128,8 @@ foreach(source IN LISTS sources)
   endif()
 endforeach()
 
-# Removes the folders that use no other remaining folder. The folders that cannot be removed lead into a circle. Public
-# headers are one folder here, and tests may include each other.
+# Takes away the folders that include no other folder that is left. Folders that remain lead into a circle. Public
+# headers, which include nothing else, are left out; folders of tests may include each other.
 list(REMOVE_DUPLICATES folders)
 while(NOT "${folders}" STREQUAL "${before}")
   set(before ${folders})

@@ -130,7 +130,7 @@ class Options(fakes.Folder):
                 ("--what layers --peers onednn:bf16", "onednn:bf16 has none of ours beside it", "--ours races in f32"),
                 ("--peers onnxruntime", "training", "--modes"), ("--peers onednn", "onednn races layers on cpu"),
                 ("--device cuda --peers openvino --modes inference", "openvino races networks on cpu"),
-                ("--ours torch", "--ours", "--peers"), ("--limit 3", "as 3%"),
+                ("--ours torch", "--ours", "--peers"), ("--limit 1000%", "as 3%"),
                 ("--ours cuda", "cuda races networks and trainings on cuda"), ("--peers eigen", "--ours"),
                 ("--ours eigen=/bin/sh", "versions --programs"), ("--peers torch=/tmp", "only cudnn"),
                 ("--device cuda --ours cudnn=/no/such", "/no/such"), ("--peers Torch!", "ENGINE[:PRECISION]"),

@@ -74,7 +74,7 @@ class CudaBackend final : public Backend, MixedPrecisionLowering {
     return std::visit(
         [&]<class T>(const T& op) -> Lowered {
           if constexpr (OneOf<T, Input, Conv, FullyConnected>)
-            throw UsageError("cuda: " + to_string(spec.op) + " has no kernels without a table");
+            throw UsageError(std::string(backend()) + ": " + to_string(spec.op) + " has no kernels");
           else if constexpr (std::is_same_v<T, ConvTranspose>)
             return LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_, [&](const Spec& of, const Choice& its) {
               return with_blas(chooser(of).lower(its), of);

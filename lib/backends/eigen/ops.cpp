@@ -13,7 +13,7 @@ Lowered lower_op(const Spec& spec, const Choice& choice, const Context& context)
   return std::visit(
       [&]<class Kind>(const Kind& op) -> Lowered {
         if constexpr (OneOf<Kind, Input, Conv, FullyConnected>)
-          throw UsageError("eigen: " + to_string(spec.op) + " is lowered by its table");
+          throw UsageError("eigen: " + to_string(spec.op) + " has no kernels");
         else
           return lower(op, spec, choice, context);
       },

@@ -27,7 +27,7 @@ def build(name, softmax=None):
         its = networks.name_of(name)
         theirs, settings = TORCHVISION.get(its, (its, {}))
         if theirs not in models.list_models():
-            raise child.Refused(f"torchvision has no network {theirs}; a file must have the name of one")
+            raise child.Refused(f"torchvision has no network {theirs}; an ONNX file needs the name of one")
         net = models.get_model(theirs, **settings)
         for module in (module for module in net.modules() if isinstance(module, ops.StochasticDepth)):
             module.p = 0.0  # Lamina has no random depth

@@ -176,6 +176,6 @@ std::int64_t implicit_gemm_cycles(const ConvUnit& c, Pass pass) {
              : conv_implicit_gemm_forward_cycles(g, empty_view<const float>(c.x), empty_view<float>(c.y));
 }
 
-const AlgorithmTable<Machine> conv_table = {conv_rows, conv_reason, folded};
+constinit const AlgorithmTable<Machine> conv_table = {conv_rows, conv_reason, folded};
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -97,16 +97,17 @@ concept TakesPrepared = requires {
 template <class Kernels, class T>
 class ConvPass final : public Kernel {
  public:
-  ConvPass(const ConvUnit& c, Pass pass, const Launcher& on) : c_(c), pass_(pass), on_(on) {}
-
-  std::size_t workspace_bytes() const override {
+  ConvPass(const ConvUnit& c, Pass pass, const Launcher& on) : c_(c), pass_(pass), on_(on) {
     const View<const T> x = empty_view<const T>(c_.x), y = empty_view<const T>(c_.y);
-    switch (pass_) {
-      case Pass::backward_params: return std::max(Kernels::backward_weights_bytes(g_, x, y), backward_bias_bytes(c_));
-      case Pass::backward_data: return Kernels::backward_data_bytes(g_, y, empty_view<T>(c_.x));
-      default: return prepared_ ? 0 : Kernels::forward_bytes(g_, x, empty_view<T>(c_.y));
-    }
+    if (pass_ == Pass::forward)
+      bytes_ = prepared_ ? 0 : Kernels::forward_bytes(g_, x, empty_view<T>(c_.y));
+    else if (pass_ == Pass::backward_data)
+      bytes_ = Kernels::backward_data_bytes(g_, y, empty_view<T>(c_.x));
+    else
+      bytes_ = std::max(Kernels::backward_weights_bytes(g_, x, y), backward_bias_bytes(c_));
   }
+
+  std::size_t workspace_bytes() const override { return bytes_; }
 
   void run(const Args& args) override {
     on_.launch([&](Stream stream) {
@@ -135,6 +136,7 @@ class ConvPass final : public Kernel {
   const Launcher& on_;
   ConvGeometry g_ = geometry_of(c_.op);
   bool prepared_ = TakesPrepared<Kernels> && c_.inference;
+  std::size_t bytes_ = 0;
 };
 
 /// The step of one pass.

@@ -125,6 +125,6 @@ constexpr Algorithm<Machine> connected_rows[] = {
 
 }  // namespace
 
-const AlgorithmTable<Machine> connected_table = {connected_rows};
+constinit const AlgorithmTable<Machine> connected_table = {connected_rows};
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

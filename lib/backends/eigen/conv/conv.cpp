@@ -120,6 +120,6 @@ double direct_error(const ConvUnit& c, Pass pass, const Context&) {
   return c.dtype == DType::f64 ? sum : sum + error_of_roundings(2, c.dtype);
 }
 
-const AlgorithmTable<const Context> conv_table = {conv_rows, conv_reason, norm_fold};
+constinit const AlgorithmTable<const Context> conv_table = {conv_rows, conv_reason, norm_fold};
 
 }  // namespace lamina::eigen

@@ -35,10 +35,10 @@ struct CellStepGradient {
 };
 
 /// Error bounds (derived in activations_body.inc), with u the unit roundoff: `logistic`, `tanh` and `silu` err by at
-/// most 8 u of the exact value. `logistic` may err by twice the least normal number if that is more, `silu` by 2^-119
-/// (f32) if exp(x) is below the least normal number. Its derivative `silu_slope` errs by at most 24 u logistic(x) (1 +
-/// |x|). `exp` errs by at most 9 u of the value; `less_one`, which is exp(x) - 1 below 0 and 0 above, by 4 u.
-/// `softplus` errs by at most 8 u of values above exp(-87) (f32) or exp(-708) (f64), its slope by 4 u. `gelu`,
+/// most 8 u of the exact value. `logistic` may err by twice the least normal number if that is more. `silu` is 0 below
+/// -87 (f32: an error of at most 2^-119) or -708 (f64: 2^-1011). Its derivative `silu_slope` errs by at most 24 u
+/// logistic(x) (1 + |x|). `exp` errs by at most 9 u of the value; `less_one`, which is exp(x) - 1 below 0 and 0 above,
+/// by 4 u. `softplus` errs by at most 8 u of values above exp(-87) (f32) or exp(-708) (f64), its slope by 4 u. `gelu`,
 /// `gelu_tanh` and `mish` err by at most 12 u |x|, their slopes by 32 u (1 + |x|). A NaN stays a NaN. An element has
 /// the same bits in any place.
 template <class T>

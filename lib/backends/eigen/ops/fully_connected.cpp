@@ -321,6 +321,6 @@ std::string connected_reason(const std::string& first, const ConvUnit&, Pass, co
 
 }  // namespace
 
-const AlgorithmTable<const Context> connected_table = {connected_rows, connected_reason};
+constinit const AlgorithmTable<const Context> connected_table = {connected_rows, connected_reason};
 
 }  // namespace lamina::eigen
