@@ -151,7 +151,7 @@ Json json_of(const Comparison& comparison, const CompareRules& rules) {
     if (row.first_seconds > 0 && row.seconds > 0) json.update(times);
     if (!comparison.paired) json["first_processes"] = row.first_processes;
     json["processes"] = row.processes;
-    if (row.fewest_processes > 0) json["processes_wanted"] = comparison.processes_wanted(row, rules.smallest);
+    if (const auto wanted = comparison.processes_wanted(row, rules.smallest)) json["processes_wanted"] = wanted;
     json["disturbed"] = row.disturbed;
     add("grades", row.grades);
     add("reason", row.reason);

@@ -277,6 +277,7 @@ std::size_t Comparison::processes_wanted(const ComparedRow& row, double change) 
   // So half of the interval must be less than half of the change.
   constexpr double share_of_change = 0.45;
   const double share = share_of_change * change;
+  if (row.fewest_processes == 0 || (paired && row.processes == 0)) return 0;
   return std::max(row.fewest_processes,
                   paired ? pairs_to_resolve(share, row.scatter, level) : samples_to_resolve(share, row.scatter, level));
 }
@@ -284,8 +285,7 @@ std::size_t Comparison::processes_wanted(const ComparedRow& row, double change) 
 std::size_t Comparison::processes_wanted(double change) const {
   std::size_t most = 0;
   for (const ComparedRow& row : rows)
-    if (row.verdict == Verdict::inconclusive && row.fewest_processes > 0 && (row.processes > 0 || !paired))
-      most = std::max(most, processes_wanted(row, change));
+    if (row.verdict == Verdict::inconclusive) most = std::max(most, processes_wanted(row, change));
   return most;
 }
 

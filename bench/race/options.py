@@ -29,6 +29,13 @@ def positive(text):
     return float(text)
 
 
+def limit(text):
+    """The type of --limit, which the program reads again."""
+    if not re.fullmatch(r"\d*\.?\d+%", text) or not 0 < float(text[:-1]) < 1000:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a share above 0, as 3%")
+    return text
+
+
 def modes(text):
     """The type of --modes."""
     for mode in text.split(","):
@@ -72,7 +79,7 @@ def parser_of(description):
     add("--plans", "folder of the plans that cudnn-graph keeps", "none", metavar="DIR")
     add("--patience", "seconds for an answer, after which a worker is ended and left out", type=positive, default=600.0,
         metavar="S")
-    add("--limit", "status 3 where Lamina is slower by more than this share, as 3%", "no limit", metavar="X")
+    add("--limit", "status 3 where Lamina is slower by more than this share, as 3%", "no limit", metavar="X", type=limit)
     add("--benchmark_out", "the JSON file to write", default="results/race.json", metavar="FILE")
     return parser
 
@@ -131,8 +138,6 @@ def parse(description, words=None):
         parser.error(f"{' and '.join(twice)} would have rows of one name: rename a file, or race them one by one")
     if given.share > 1:
         parser.error("--share is at most 1")
-    if given.limit and not (re.fullmatch(r"\d*\.?\d+%", given.limit) and 0 < float(given.limit[:-1]) < 1000):
-        parser.error(f"--limit takes a share above 0, as 3%, not '{given.limit}'")
     if given.memory == "only" and (given.limit or given.what != "networks"):
         parser.error("--memory only is for networks; it measures no times, so --limit has nothing to judge")
     if given.what == "trainings":

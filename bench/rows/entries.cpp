@@ -11,7 +11,6 @@
 
 #include "lamina/error.h"
 #include "lamina/statistics.h"
-#include "runner.h"
 
 namespace lamina::bench {
 namespace {
@@ -40,7 +39,7 @@ bool is_aggregate(const benchmark::BenchmarkReporter::Run& run) {
 /// are left out.
 Runs runs_of(const benchmark::BenchmarkReporter::Run& run, const Row& row, const Outcome& outcome) {
   const std::span<const Sample> samples = outcome.samples[row.part];
-  const auto [end, count] = outcome.runs[row.part];
+  const std::size_t end = outcome.taken[row.part], count = outcome.last_taken[row.part];
   Runs whole;
   // The library's first runs only find out how many passes a run should have. Only the last runs count.
   const std::int64_t begin = is_aggregate(run) ? 0 : run.repetition_index;
@@ -183,6 +182,11 @@ Json row_entry(const Row& row, const Outcome& outcome, const Place& place) {
   return entry;
 }
 
+Report::Report(std::span<const Row> rows, const Outcomes& outcomes, Take take, Begin begin)
+    : outcomes_(&outcomes), take_(std::move(take)), begin_(std::move(begin)) {
+  for (const Row& row : rows) rows_[row.name] = &row;
+}
+
 bool Report::ReportContext(const Context& context) {
   if (begin_) std::exchange(begin_, {})(context);  // the library calls this function again for each group of rows
   return true;
@@ -192,8 +196,8 @@ void Report::ReportRuns(const std::vector<Run>& runs) {
   clear_step();
   bool failed = false;
   for (const Run& run : runs) {
-    const Row& row = runner_->rows()[static_cast<std::size_t>(runner_->index_of(run))];
-    const Outcome& outcome = runner_->outcomes().at(row.group.get());
+    const Row& row = *rows_.at(run.run_name.function_name);
+    const Outcome& outcome = outcomes_->at(row.group.get());
     const Runs its = runs_of(run, row, outcome);
     if (std::ssize(its) < (is_aggregate(run) ? run.repetitions : 1))
       if (is_aggregate(run) || std::exchange(failed, true) || outcome.failure.empty())
@@ -202,9 +206,9 @@ void Report::ReportRuns(const std::vector<Run>& runs) {
   }
 }
 
-Report file_report(const Runner& runner, ResultFile& file) {
-  const auto take = [&](const Report::Run& run, const Row& row, const Outcome& outcome, const Runs& runs) {
-    Place place{runner.index_of(run), run.repetitions, run.repetition_index, run.iterations, run.aggregate_name};
+Report file_report(std::span<const Row> rows, const Outcomes& outcomes, ResultFile& file) {
+  const auto take = [&file, rows](const Report::Run& run, const Row& row, const Outcome& outcome, const Runs& runs) {
+    Place place{&row - rows.data(), run.repetitions, run.repetition_index, run.iterations, run.aggregate_name};
     for (const auto& [name, counter] : run.counters) place.by_library[name] = counter.value;
     const bool one_pass = !is_aggregate(run) && run.iterations == 1;
     file.document["benchmarks"].push_back(runs.empty() ? failure_entry(row, outcome, place, run.time_unit)
@@ -213,7 +217,7 @@ Report file_report(const Runner& runner, ResultFile& file) {
                                                                   one_pass ? runs[0] : outcome.samples[row.part]));
     file.save_now_and_then();
   };
-  return {runner, take, {}};
+  return {rows, outcomes, take, {}};
 }
 
 benchmark::TimeUnit unit_of(const Row& row) {

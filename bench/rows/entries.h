@@ -8,13 +8,12 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rows.h"
 
 namespace lamina::bench {
-
-class Runner;
 
 /// The place of an entry in a file, in Google Benchmark's numbers.
 struct Place {
@@ -61,20 +60,21 @@ class Report final : public benchmark::BenchmarkReporter {
   /// Takes a run, or a statistic of runs, with the passes of each run; no passes: the run failed.
   using Take = std::function<void(const Run&, const Row&, const Outcome&, const Runs&)>;
 
-  Report(const Runner& runner, Take take, Begin begin)
-      : runner_(&runner), take_(std::move(take)), begin_(std::move(begin)) {}
+  /// The rows and outcomes must outlive this object.
+  Report(std::span<const Row>, const Outcomes&, Take, Begin);
 
   bool ReportContext(const Context&) override;
   void ReportRuns(const std::vector<Run>&) override;
 
  private:
-  const Runner* runner_;
+  std::map<std::string_view, const Row*> rows_;  ///< {name: row}
+  const Outcomes* outcomes_;
   Take take_;
   Begin begin_;
 };
 
 /// A report that adds an entry to a file for each run.
-Report file_report(const Runner&, ResultFile&);
+Report file_report(std::span<const Row>, const Outcomes&, ResultFile&);
 
 /// Sets in the outcome the reason why a group could not be measured.
 void set_failure(Outcome&, const std::exception&);

@@ -14,11 +14,8 @@
 #include "lamina/error.h"
 
 namespace lamina::bench {
-namespace {
 
 constexpr double guessed_share_of_peak = 0.5;  // share of the peak that is assumed until times are measured
-
-}  // namespace
 
 bool Meter::stops() const {
   int signal = interrupted();

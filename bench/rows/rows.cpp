@@ -91,11 +91,11 @@ int measure_rows(Session& session, const RunOptions& options) {
   std::ostringstream text;
   by_library->SetOutputStream(&text);
   const bool to_json = options.out_format == Screen::json;
-  Report file =
-      to_json ? file_report(runner, documents[0]) : text_report(runner, *by_library, options.out_format == Screen::csv);
+  Report file = to_json ? file_report(runner.rows(), runner.outcomes(), documents[0])
+                        : text_report(runner, *by_library, options.out_format == Screen::csv);
   Report screen = options.table ? table_report(runner)
                   : options.screen == Screen::json
-                      ? file_report(runner, documents[1])
+                      ? file_report(runner.rows(), runner.outcomes(), documents[1])
                       : text_report(runner, *benchmark::CreateDefaultDisplayReporter(), options.screen == Screen::csv);
   runner.run(screen, file);
   clear_step();

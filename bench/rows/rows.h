@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "bench/measure/row_key.h"
@@ -76,13 +75,12 @@ enum class Failure { failed, unsupported, out_of_memory };
 
 /// The result of measuring a group.
 struct Outcome {
-  explicit Outcome(std::size_t parts = 0) : samples(parts), runs(parts) {}
+  explicit Outcome(std::size_t parts = 0) : samples(parts), taken(parts), last_taken(parts) {}
 
   std::vector<std::vector<Sample>> samples;  ///< samples by part, then by pass
-  /// By part: the end of the passes that Google Benchmark's runs took, one run after the other, and how many the last
-  /// run wanted.
-  std::vector<std::pair<std::size_t, std::size_t>> runs;
-  std::vector<double> bytes{};  ///< bytes of the plan's calls by part; empty: use the bytes of Work
+  std::vector<std::size_t> taken;            ///< number of passes that all runs of Google Benchmark took, by part
+  std::vector<std::size_t> last_taken;       ///< number of passes that its last run took, by part
+  std::vector<double> bytes{};               ///< bytes of the plan's calls by part; empty: use the bytes of Work
   MemoryReport memory{};
   std::map<std::string, double> counters{};  ///< counters of the measurement
   std::string note, algorithm;

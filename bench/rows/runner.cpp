@@ -77,14 +77,13 @@ Runner::Runner(Session& session, std::vector<Row> rows, const RunOptions& option
 }
 
 void Runner::run(benchmark::BenchmarkReporter& screen, benchmark::BenchmarkReporter& file) {
-  const std::span<const Row> all = rows_;
-  if (options_->noise == 0) run(all, 0, screen, file);
-  while (options_->noise > 0 && first_ < all.size()) {  // the library needs the number of passes beforehand
-    const auto other = [&](const Row& row) { return row.group != all[first_].group; };
-    const auto end = std::find_if(all.begin() + static_cast<std::ptrdiff_t>(first_), all.end(), other);
-    const auto its = all.subspan(first_, static_cast<std::size_t>(end - all.begin()) - first_);
+  std::span<const Row> left = rows_;
+  if (options_->noise == 0) run(left, 0, screen, file);
+  while (options_->noise > 0 && !left.empty()) {  // the library needs the number of passes beforehand
+    const auto other = [&](const Row& row) { return row.group != left.front().group; };
+    const std::span its(left.begin(), std::ranges::find_if(left, other));
     run(its, settle(its), screen, file);
-    first_ += its.size();
+    left = left.subspan(its.size());
   }
   meter_.close();
 }
@@ -130,10 +129,9 @@ int Runner::settle(std::span<const Row> rows) {
 void Runner::iterate(const Row& row, benchmark::State& state) {
   Outcome& outcome = meter_.outcome(row);
   const std::vector<Sample>& samples = outcome.samples[row.part];
-  auto& [end, wanted] = outcome.runs[row.part];
-  std::size_t at = end;
-  wanted = static_cast<std::size_t>(state.max_iterations);
-  end += wanted;
+  std::size_t at = outcome.taken[row.part];
+  outcome.last_taken[row.part] = static_cast<std::size_t>(state.max_iterations);
+  const std::size_t end = outcome.taken[row.part] += outcome.last_taken[row.part];
   for (std::size_t next = at; next < end && meter_.measure(row, next);) ++next;
   if (samples.empty()) {
     std::string& before = refused_[row.group->config.backend];  // the reason is printed once for each backend
@@ -170,7 +168,7 @@ Report text_report(const Runner& runner, benchmark::BenchmarkReporter& by, bool 
   const auto take = [&by, same_counters](const Run& run, const Row& row, const Outcome& outcome, const Runs& runs) {
     print_by(by, same_counters, run, row, outcome, runs);
   };
-  return {runner, take, begin};
+  return {runner.rows(), runner.outcomes(), take, begin};
 }
 
 std::string table_line(const Row& row, const Outcome& outcome) {
@@ -190,7 +188,8 @@ Report table_report(const Runner& runner) {
                                                               const Runs&) mutable {
     if (std::exchange(last, &row) != &row) std::cout << table_line(row, outcome);  // once for all runs of the row
   };
-  return {runner, take, [](const auto&) { std::cout << published_form().line(published_form().titles()); }};
+  return {runner.rows(), runner.outcomes(), take,
+          [](const auto&) { std::cout << published_form().line(published_form().titles()); }};
 }
 
 }  // namespace lamina::bench

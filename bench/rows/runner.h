@@ -26,11 +26,6 @@ class Runner {
   bool any_failed() const;    ///< whether a row failed; a row that is not supported has not failed
   bool any_measured() const;  ///< whether a row has at least one sample
 
-  /// The index of the row of a run that the library reports.
-  std::int64_t index_of(const benchmark::BenchmarkReporter::Run& run) const {
-    return static_cast<std::int64_t>(first_) + run.family_index;
-  }
-
  private:
   /// Registers the rows, each with its number of repetitions, and runs them.
   void run(std::span<const Row>, int repetitions, benchmark::BenchmarkReporter& screen,
@@ -44,7 +39,6 @@ class Runner {
   std::vector<Row> rows_;
   const RunOptions* options_;
   Meter meter_;
-  std::size_t first_ = 0;                       ///< index in `rows_` of the first registered row
   std::map<std::string, std::string> refused_;  ///< {backend: last reported reason why it cannot run}
 };
 

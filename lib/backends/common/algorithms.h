@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -69,35 +68,15 @@ struct Alternative {
 };
 
 /// The reason why the limits of a choice exclude an alternative. Empty: they do not.
-inline std::string excess(const Alternative& alternative, const Lowered::Step& step, const Choice& choice) {
-  std::ostringstream text;
-  if (alternative.max_error > choice.max_error) {
-    text << alternative.algorithm << " guarantees ";
-    if (alternative.max_error == no_bound)
-      text << "no bound on its error";
-    else
-      text << "a relative error of " << alternative.max_error << ", not " << choice.max_error;
-  } else if (choice.deterministic && !step.deterministic) {
-    text << alternative.algorithm << " may give other bits on another run";
-  } else if (step.kernel->workspace_bytes() > choice.workspace_limit) {
-    text << alternative.algorithm << " needs " << step.kernel->workspace_bytes() << " bytes of workspace, the limit is "
-         << choice.workspace_limit;
-  }
-  return text.str();
-}
+std::string excess(const Alternative&, const Lowered::Step&, const Choice&);
 
 inline bool is_by_rule(const Alternative& alternative) { return alternative.place != by_name_only; }
 
 /// The reason why the rule takes `taken`. `excluded`: reasons why limits exclude earlier alternatives, or empty.
-inline std::string reason_of(const Alternative& taken, const std::vector<Alternative>& all,
-                             const std::string& excluded) {
-  if (!excluded.empty()) return "rule: the first within the limits; " + excluded;
-  if (!taken.reason.empty()) return "rule: " + taken.reason;
-  std::string others;
-  for (const Alternative& other : all)
-    if (&other != &taken && is_by_rule(other)) others += (others.empty() ? "" : ", ") + other.algorithm;
-  return others.empty() ? "" : "rule: before " + others;
-}
+std::string reason_of(const Alternative& taken, const std::vector<Alternative>& all, const std::string& excluded);
+
+/// Throws UsageError for the name of an algorithm that is not among `all`. `where` starts the message.
+[[noreturn]] void refuse_name(const std::string& where, const std::string& name, const std::vector<Alternative>& all);
 
 /// Makes the step of the alternative that the choice names or, without a name, of the rule's first alternative that
 /// fits. An alternative fits if it respects the choice's limits of error and workspace, and is deterministic where the
@@ -123,10 +102,7 @@ inline Lowered::Step pick(const std::string& unit, Pass pass, const Choice& choi
   }
   if (!reasons.empty()) throw Unsupported(where + reasons);
   if (named.empty()) throw Unsupported(where + "the rule offers no algorithm");
-  std::string known;
-  for (const Alternative& each : all)
-    if (each.refusal.empty()) known += (known.empty() ? "" : ", ") + each.algorithm;
-  throw UsageError(where + "unknown algorithm '" + named + "'; there are " + known);
+  refuse_name(where, named, all);
 }
 
 /// One unit and the rows of its op's table.
