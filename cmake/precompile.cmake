@@ -11,7 +11,18 @@ set(lamina_standard_headers <algorithm> <array> <atomic> <cmath> <cstdint> <cstr
 # all files of the target. Names in <> let ccache serve build trees in different places.
 function(lamina_precompile target)
   target_precompile_headers(${target} PRIVATE ${lamina_standard_headers} ${ARGN})
-  lamina_cache_precompiled(${target})
+  lamina_use_precompiled(${target})
+endfunction()
+
+# lamina_reuse_precompiled(<target> <other>): uses the precompiled headers of <other>, which has the same flags.
+function(lamina_reuse_precompiled target other)
+  target_precompile_headers(${target} REUSE_FROM ${other})
+  lamina_use_precompiled(${target})
+endfunction()
+
+function(lamina_use_precompiled target)
+  # With this flag, the preprocessed text of a file names its precompiled header, and ccache can hash that text.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # These warnings are false on "a" + std::string, GCC bug 105329: a precompiled header does not count as a system
     # header.
@@ -22,9 +33,4 @@ endfunction()
 # Sets `objects` to the objects of a target, without those of its precompiled headers.
 function(lamina_objects objects target)
   set(${objects} "$<FILTER:$<TARGET_OBJECTS:${target}>,EXCLUDE,\\.gch$>" PARENT_SCOPE)
-endfunction()
-
-# With this flag, the preprocessed text of a file names its precompiled header, and ccache can hash that text.
-function(lamina_cache_precompiled target)
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
 endfunction()

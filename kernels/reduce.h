@@ -11,12 +11,12 @@ namespace lamina::LAMINA_CUDA_SPACE {
 template <class T>
 void reduce_sum(Stream, View<const T> x, const CellsAlong&, double divisor, View<T> y);
 
-/// y = the first largest cell. Its number, counted over all repeats, is written to `places` unless they are null.
+/// y = the first largest cell. `places`, unless null, gets its index among the cells of all repeats (CellsAlong).
 template <class T>
 void reduce_max(Stream, View<const T> x, const CellsAlong&, View<T> y, std::int32_t* places);
 
-/// dx = dy / divisor in all cells of an element of y. If `places` are not null, only the cell at the place gets it, and
-/// the other cells get 0. dx, or dx += with `adds`.
+/// dx = dy / divisor in all cells of an element of y. If `places` is not null, only the cell at the place gets it, and
+/// the other cells get 0. With `adds`, this is added to dx.
 template <class T>
 void reduce_backward(Stream, View<const T> dy, const CellsAlong&, double divisor, const std::int32_t* places,
                      View<T> dx, bool adds);

@@ -1,6 +1,6 @@
 #pragma once
 // y = scale x + shift, with numbers for each channel or one pair for all, and the gradients of the numbers. PReLU is
-// the same without a shift, where x is not above 0.
+// x where x is above 0, else scale x.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Element i of an image takes scale and shift number i / run. A null shift is 0.
+/// Element i of an image is computed with scale[i / run] and shift[i / run]. A null shift is 0.
 template <class T>
 struct ScaleAndShift {
   const T *scale, *shift;
@@ -20,7 +20,8 @@ struct ScaleAndShift {
 template <class T>
 void scale_shift(Stream, const ScaleAndShift<T> &, View<const T> x, View<T> y, bool adds);
 
-/// y = v where x is above 0, else scale v, or y += with `adds`; y may alias x and v.
+/// y = v where x is above 0, else scale v. Forward passes x as v, backward dy. With `adds`, this is added to y. y may
+/// alias x and v.
 template <class T>
 void prelu(Stream, const ScaleAndShift<T> &, View<const T> x, View<const T> v, View<T> y, bool adds);
 

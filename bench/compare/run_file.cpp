@@ -26,8 +26,8 @@ double seconds_per(const std::string& unit) {
   throw Wrong{"time_unit \"" + unit + "\" is unknown"};
 }
 
-/// Adds an entry, which holds one pass or round, or all passes or rounds of a row. `paired`: variants took turns, in
-/// numbered rounds.
+/// Adds an entry of the file to `rows`. An entry has one pass of a row, or all its passes. `paired`: variants took
+/// turns, so rounds, which have numbers, take the place of passes.
 void add_entry(std::map<std::string, RunRow>& rows, const Json& entry, bool paired) {
   if (entry.value("run_type", std::string("iteration")) != "iteration") return;
   const std::string name = entry.at("name").get<std::string>();

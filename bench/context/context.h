@@ -11,7 +11,8 @@
 
 namespace lamina::bench {
 
-/// The value of the first line "key : value" of a file such as those in /proc. Empty: there is no such line.
+/// The rest of the first line that begins with `key`, without the colon and blanks, in a file such as those in /proc.
+/// Empty: there is no such line.
 std::string value_of(const char* path, const std::string& key);
 
 /// The facts that change during a run: load average, clock and temperature of the processors, time. Each key ends in

@@ -36,8 +36,8 @@ class Peaks {
   using Key = std::pair<std::string, DType>;                                 ///< name of the backend, element type
   const std::map<Key, Peak>& known() const { return peaks_; }                ///< peaks that are measured already
   const std::map<Key, double>& known_products() const { return products_; }  ///< measured rates of products
-  /// Measures the rate of this moment, which takes some milliseconds. Gives zeros for a GPU, because the rows of a GPU
-  /// have its clock, and for a backend that does not measure its units.
+  /// Measures the rate of this moment, which takes some milliseconds. Gives zeros for a backend that does not measure
+  /// its units, and for a GPU: its rows have its clock.
   Moment now(const std::string& backend, DType);
   /// The flop/s of a large product: the fastest of several forward passes of one layer. 0: it cannot be measured.
   /// product_description() says which layer.

@@ -18,8 +18,8 @@ struct GraphCost {
   Cost forward, backward;
 };
 
-/// The cost of a whole graph: the sum over the passes of each op. `backward` counts only the data gradients that a
-/// training needs.
+/// The cost of a whole graph: the sum over the passes of each op. `backward` counts the parameter gradients, and the
+/// data gradients that a training needs; with `input_gradient` also the input's.
 GraphCost graph_cost(const Graph&, DType, bool input_gradient);
 
 /// The cost of a plan: the sum over its calls.
@@ -51,9 +51,9 @@ struct NamedAlgorithm {
   bool listed = true;
 };
 
-/// The algorithms that the backend lists for the layer and pass. Further algorithms follow, which are not `listed`: the
-/// backend lists them for other layers of the network with the same kind of op and, for a convolution, for a plain 3x3
-/// convolution. If the backend was not built or refuses the layer: only "none".
+/// The algorithms that the backend lists for the layer and pass. Algorithms that it lists not for this layer
+/// but for other layers with the same kind of op, or for a plain 3x3 convolution if this layer is one, follow with
+/// `listed` false. If the backend was not built or refuses the layer: only "none".
 std::vector<NamedAlgorithm> algorithms_of(Backends&, const Config&, const Graph&, const Node&, Pass);
 
 /// The options of a plan of one layer: the named algorithm for one pass, and the algorithms of the other passes by
@@ -78,9 +78,8 @@ std::string to_string(const LayerFacts&);
 class LayerRun final : public TimedRun {
  public:
   /// Makes a plan of the graph, which has one node. Runs it once to warm up, or on a GPU until the clock has settled.
-  /// The results of some runs are compared bit by bit: inspect_timed_run() chooses the runs, and if a pass is short,
-  /// only the first. `cold`: each run begins with empty caches. Throws what Plan throws, and Unsupported if the layer
-  /// is a view.
+  /// The results of some runs are compared bit by bit, as inspect_timed_run() says. `cold`: each run begins with empty
+  /// caches. Throws what Plan throws, and Unsupported if the layer is a view.
   LayerRun(Backend&, const Graph& graph, const Options&, Pass, const SharedReference&, bool cold = false);
 
   std::vector<Sample> pass() override;

@@ -15,9 +15,10 @@ class NetRun final : public TimedRun {
  public:
   /// Makes the plan, loads the weights if there are any, and runs a pass to warm up: it touches memory, starts threads
   /// and loads libraries. `record`: records the passes, and replays them from then on; throws Unsupported if the device
-  /// cannot record. Each of several ranks has the graph of its part of the batch, and makes the same calls. Backward
-  /// sums the gradients over the ranks, as in a training. The ranks begin forward together, and also backward. `warm`:
-  /// an untimed pass runs right before each timed pass, because the clock of a GPU falls while the host draws numbers.
+  /// cannot record. Of several ranks, each must pass the graph of its own part of the batch, and make the same calls.
+  /// Backward sums the gradients over the ranks, as in a training. The ranks begin forward together, and also backward.
+  /// `warm`: an untimed pass runs right before each timed pass, because the clock of a GPU falls while the host draws
+  /// numbers.
   NetRun(const Graph&, Backend&, const Options&, bool record, const TensorFile& weights = {}, Communicator* = nullptr,
          bool warm = false);
 

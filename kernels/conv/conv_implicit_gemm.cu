@@ -13,8 +13,9 @@
 //
 // A block computes bm results m by bn pixels (gemm_tile.h). A thread keeps to one pixel while it loads elements of the
 // second factor, so the pixel's position is computed once. The position of a tap is computed once per block and
-// tile, by bk threads, two tiles ahead. Pixels are neighbours along a row; with stride 1 a warp's loads are neighbours,
-// too. Per block and tile: (bm + bn) bk elements from global memory for bm bn bk multiply-adds.
+// step of bk, two steps ahead: by bk threads or, if the step is within one tap, by one. Pixels are neighbours along a
+// row; with stride 1 a warp's loads are neighbours, too. Per block and tile: (bm + bn) bk elements from global memory
+// for bm bn bk multiply-adds.
 
 #include "conv_implicit_gemm.h"
 

@@ -1,7 +1,6 @@
-// Transposes matrices. A block moves tiles of 32 x 32 elements through shared memory, so that rows of both matrices are
-// read and written along their elements. A row of the tile has one element more than 32, so that its columns lie in
-// different banks.
-// Per element: one read and one write.
+// Transposes matrices. A block moves a tile of 32 x 32 elements through shared memory, so that neighbouring threads
+// read and write neighbouring elements of both matrices. A row of the tile has one element more than 32, so that its
+// columns lie in different banks. Per element: one read and one write.
 
 #include "moves.h"
 

@@ -5,8 +5,8 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Keeps the queue busy for `cycles` of the device's clock (on the host: nanoseconds). It always ends: it does not wait
-/// for the host. Enqueues; does not wait.
+/// Keeps the queue busy for `cycles` of the device's clock (on the host: nanoseconds). It ends by itself,
+/// whatever the host does. Enqueues; does not wait.
 void delay(Stream, std::int64_t cycles);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,7 +1,7 @@
-// A unit runs on copies if its values are of half precision, or in a layout that the backend's kernels do not take. A
+// A unit runs on copies if its values are halves or in a layout that the backend's kernels do not take. Then a
 // unit with halves runs kernels of f32. Its inputs are widened into workspace. Its results are made in workspace, and
 // then each value and each gradient is rounded once to the nearest half, however many ops the unit has. Parameters,
-// their gradients, state, labels, ids and losses are f32 and are not copied.
+// their gradients, state, labels, ids and losses are f32, so their numbers are not converted.
 //
 // Copies are made chunk by chunk, some images at a time, so that they stay in cache and the workspace is small. Ops
 // that need all images at once run as one chunk. Kernels that take halves (takes_halves) run without copies.
@@ -33,15 +33,16 @@ namespace {
 
 std::size_t copy_bytes(const Shape& shape, DType dtype) { return aligned(dense_bytes(shape, dtype)); }
 
-/// Whether backward computes y again in f32, because it compares y with bounds: a rounded y may lie on the other side.
-/// A clip of a half with bounds that are halves gives a half, so its y is not rounded. A clip of a sum is rounded.
+/// Whether backward computes y again in f32, because it compares y with the function's limits: a rounded y may lie on
+/// the other side. A clip of a half with limits that are halves gives a half, so its y is not rounded. A clipped sum
+/// is.
 bool makes_y_again(const Spec& spec) {
   if (spec.mode == Mode::inference) return false;
   const bool sum = std::holds_alternative<Add>(spec.op) && !spec.tail.empty();
   const auto* const its = std::get_if<Pointwise>(sum ? &spec.tail.back() : &spec.op);
   const DType values = spec.y.dtype;
-  const auto is_half_number = [&](double bound) {
-    return std::isinf(bound) || lamina::widen(values, lamina::narrow(values, bound)) == bound;
+  const auto is_half_number = [&](double limit) {
+    return std::isinf(limit) || lamina::widen(values, lamina::narrow(values, limit)) == limit;
   };
   if (its == nullptr) return false;
   return its->function == Function::hard_sigmoid ||
@@ -53,7 +54,8 @@ struct MemoryAccess {
   std::vector<bool> reads_x, reads_dx, writes_dx;
   std::size_t reads_w = 0;  ///< number of parameters that are read: the first reads_w
   bool reads_y = false, writes_y = false, makes_y = false, reads_dy = false;
-  int y_in_x = -1, dx_in_dy = -1;  ///< index of the x whose copy holds y; of the dx in the copy of dy; -1: none
+  int y_in_x = -1;    ///< index of the x whose copy holds y; -1: none
+  int dx_in_dy = -1;  ///< index of the dx that is made in the copy of dy; -1: none
 
   MemoryAccess(const Spec& spec, const Lowered& lowered, const Lowered::Step& step, const ComputeType& form)
       : reads_x(spec.x.size()), reads_dx(spec.x.size()), writes_dx(spec.x.size()) {
@@ -83,7 +85,7 @@ struct MemoryAccess {
       reads_dx[i] = writes_dx[i] && adds_dx(spec, i);
       if (writes_dx[i] && in_place(lowered.dx_may_alias_dy, i, spec.y.gradient_pitch)) dx_in_dy = static_cast<int>(i);
     }
-    // If a kernel adds to a gradient, no dx overwrites dy: the dx of an input that is given twice needs dy twice.
+    // A kernel adds to dx if an input is given twice. It then reads dy twice, so no dx may overwrite dy.
     if (std::find(reads_dx.begin(), reads_dx.end(), true) != reads_dx.end()) dx_in_dy = -1;
   }
 };
@@ -338,7 +340,7 @@ Choice OnCopies::left_of(const Choice& choice) const {
   const double u = is_half(values) ? unit_roundoff(values) : 0;
   if (choice.max_error < u)
     throw Unsupported(unit_text(spec_, units_) + ": values of " + std::string(to_string(values)) +
-                      " have relative rounding errors of up to " + shortest(u) + ", above " +
+                      " have relative rounding errors of up to " + shortest(u) + ", above max_error " +
                       shortest(choice.max_error));
   left.max_error = (choice.max_error - u) / (1 + u);
   if (!form_.copies()) return left;

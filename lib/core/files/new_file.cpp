@@ -68,7 +68,7 @@ NewFile::NewFile(const fs::path& path, Special special) : name_(path.string()), 
       descriptor_ = -1;
     }
   }
-  if (descriptor_ < 0) fail("cannot be written: no new file beside it", errno);
+  if (descriptor_ < 0) fail("cannot be written: no file could be made in its folder", errno);
   if (fs::exists(old)) ::fchmod(descriptor_, static_cast<mode_t>(old.permissions() & fs::perms::mask));
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Which passes a unit runs.
+// Which passes a unit needs steps for.
 
 #include <algorithm>
 
@@ -7,8 +7,8 @@
 
 namespace lamina {
 
-/// Whether a plan runs the pass if a step covers it. Forward and prepare always run. In training recompute runs, also
-/// backward_params if there are parameters, and backward_data if the gradient of any input is wanted.
+/// Whether a unit needs a step for the pass. It does for forward and prepare. In training it also does for recompute,
+/// for backward_params if there are parameters, and for backward_data if the gradient of any input is wanted.
 inline bool wants(const Spec& spec, Pass pass) {
   if (pass == Pass::forward || pass == Pass::prepare) return true;
   if (spec.mode != Mode::training || pass == Pass::recompute) return spec.mode == Mode::training;

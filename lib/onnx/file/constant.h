@@ -24,16 +24,17 @@ struct Constant {
   Extents extents;
   std::vector<double> values;
   bool uniform = false;     ///< whether all elements are equal; `values` then has only one, to save memory
-  bool of_extents = false;  ///< whether it depends on extents of dynamic values, and so on the batch
+  bool of_extents = false;  ///< whether it depends on extents of dynamic values, and therefore on the batch
 
-  Origin origin = Origin::number;  ///< the highest origin among its operands
-  std::string_view source{};       ///< name of the file's value that it comes from, perhaps its own
+  Origin origin = Origin::number;  ///< its origin, or the highest of those it was computed from
+  std::string_view source{};       ///< name of the value in the file that holds these numbers
 
   double at(std::int64_t i) const { return values[uniform ? 0 : static_cast<std::size_t>(i)]; }
   std::int64_t count() const;
 };
 
-/// Elements of a tensor, or nothing if an extent is negative or the product is beyond 2^62.
+/// Elements of a tensor, or nothing if an extent is negative or the product of the others than 0 is
+/// beyond 2^62.
 std::optional<std::int64_t> element_count(const Extents&);
 
 /// "2x3x4"; "a scalar"; of many axes the first 16, and the number of further axes.
@@ -57,12 +58,12 @@ std::int64_t to_integer(double);
 
 /// The numbers of a tensor of the file `model`. External data must be in the folder of `model`. `what` begins the
 /// messages. Throws FileError: a type without numbers, extents that do not match the data, data outside its file, a
-/// location outside the folder. Memory is in proportion to the data that is there.
+/// location outside the folder. Allocates no more than the data in the file needs.
 Constant read_constant(const TensorMessage&, const std::filesystem::path& model, const std::string& what);
 
 /// The number of a tensor's values if the file stores them as raw or external bytes of a floating type, which take
-/// about as much room as in memory. Otherwise 0. External bytes are added to `external_bytes`. If the sum exceeds the
-/// length of the external file, the number is 0.
+/// about as much room as in memory. Otherwise 0. `external_bytes` counts the bytes that all tensors claim of the
+/// external file. If they claim more than the file has, the number is 0.
 std::int64_t stored_numbers(const TensorMessage&, const std::filesystem::path& model, std::uint64_t& external_bytes);
 
 }  // namespace lamina::onnx

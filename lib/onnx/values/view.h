@@ -15,9 +15,9 @@
 
 namespace lamina::onnx {
 
-/// An axis in the file: factors of its extent, outermost first, each with its stride in the n, c, h, w order of the
-/// graph's value. Extents of 1 are left out and neighbours that continue each other are joined, so equal axes compare
-/// equal.
+/// An axis in the file, as factors, outermost first. Their extents multiply to the axis's extent. A factor's stride
+/// counts elements of the graph's value in the order n, c, h, w. Extents of 1 are left out and neighbours that continue
+/// each other are joined, so equal axes compare equal.
 using Axis = std::vector<OnnxFactor>;
 using View = std::vector<Axis>;
 
@@ -58,8 +58,8 @@ struct GraphLayout {
 };
 GraphLayout layout_of(const Extents&, const AxisLabels&);
 
-/// The view of a value in which an axis, whose elements are `stride` apart, has another extent. Nothing if it is joined
-/// with other axes.
+/// The view after one axis, whose elements are `stride` apart, gets another extent. Nothing if a factor joins this axis
+/// with another one.
 std::optional<View> with_extent(const View&, std::size_t along, std::int64_t stride, std::int64_t extent);
 
 /// The view of a value under other extents with the same product. Nothing if numbers would have to move.
@@ -68,18 +68,19 @@ std::optional<View> reshaped(const View&, const Extents&);
 /// The factors of an axis of a value of this shape, each in one axis of the graph. Nothing if a factor spans two axes.
 std::optional<Axis> split(const Axis&, const Shape&);
 
-/// The view of a value after a reduction: the graph's axes that hold the axes `over` have become 1. For all other axes
-/// split() must have a result.
+/// The view of a value after a reduction: the graph's axes that hold the axes marked in `over` become 1. For all other
+/// axes split() must have a result.
 View reduced(const View&, const std::vector<char>& over, bool keeps_axes, const Shape& before, const Shape& after);
 
 /// Pending padding of rows and columns with a number. The op that reads the value pads it. If that op
-/// cannot, an op Pad of this name does. Padding of channels, or with cells of the image, becomes an op at once.
+/// cannot, an op Pad of this name does. Padding of channels, or padding that repeats or reflects the image, becomes
+/// an op at once.
 struct Padding {
   std::string name{};
   Pad op{};
 };
 
-/// The square of a value inside an LRN that is written as several nodes:
+/// A part of an LRN that is written as several nodes: the square of a value or, with size > 0,
 /// (scale * mean of the squares of `size` channels + shift) ^ exponent, the mean with zeros around the channels.
 struct Squares {
   std::string name;                    ///< name of the op that is appended if no LRN follows
@@ -105,7 +106,8 @@ struct PendingNorm {
   std::optional<Value> made{};  ///< the op without scale and shift, if a reader needed it
 };
 
-/// Bits for what a reader takes as it is: each kind of pending computation, and repetition by an Expand.
+/// Bits for what a reader handles itself: kinds of pending computations, and repetition by an Expand. The others are
+/// put into the graph first.
 namespace keep {
 enum : unsigned { padding = 1, squares = 2, recurrent = 4, norm = 8, expanded = 16, all = 31 };
 }
@@ -120,7 +122,7 @@ struct DynamicValue {
   std::optional<Squares> squares{};
   std::shared_ptr<PendingRecurrent> recurrent{};
   std::shared_ptr<PendingNorm> norm{};
-  Steps steps = Steps::all;  ///< steps of the recurrent op that the value has
+  Steps steps = Steps::all;  ///< which steps of its recurrent op the value holds
 
   bool is_pending() const { return padding || squares || recurrent || norm; }
 };

@@ -125,7 +125,7 @@ TEST_CASE("a training reports its progress from its second batch on, but not too
                        Catch::Matchers::EndsWith(" are left|"));
 }
 
-TEST_CASE("a price per hour gives a cost in dollars, with two significant digits") {
+TEST_CASE("a price per hour gives a cost in dollars, with two significant digits or more") {
   CHECK(cost_text(1800, 0.5) == ", 0.2500 USD at 0.5 USD/h");
   CHECK(cost_text(0.95, 0.12) == ", 0.000032 USD at 0.12 USD/h");
   CHECK(cost_text(1800, 0).empty());

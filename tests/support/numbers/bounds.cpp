@@ -1,5 +1,4 @@
-// Bounds on the error of a correct result, for ops that sum or choose elements. The bounds come from the oracle's
-// results.
+// Bounds on the error of a correct result. Those of ops that sum or choose elements come from the oracle's results.
 
 #include "tests/support/numbers/bounds.h"
 

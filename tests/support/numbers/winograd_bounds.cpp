@@ -21,7 +21,8 @@ Values square(const Shape& shape, const Values& values, int n, int c, int h, int
   return inside;
 }
 
-/// The terms of the convolution y of x with filters whose sums of |w| are norm(group, output, input).
+/// The sums of |terms| of y, a convolution of x. norm(group, output, input) is the sum of |w| of a filter for one
+/// input.
 template <class Norm>
 Values terms(const Winograd& winograd, const Shape& x_shape, const Values& x, const Shape& y_shape, Size pad,
              int groups, const Norm& norm) {

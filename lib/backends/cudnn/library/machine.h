@@ -50,7 +50,7 @@ class Machine {
   /// Applies a function to y, in place. Enqueues.
   virtual void apply_function(const Pointwise&, const Tensor& y) = 0;
   /// db = the sum of dy over images and pixels, or db += the sum. dy has 16 bits, db f32. Enqueues. `workspace` has
-  /// bias_gradient_bytes() of y.
+  /// bias_gradient_bytes() of dy.
   virtual void bias_gradient(const Tensor& dy, void* db, bool adds, void* workspace) = 0;
   virtual std::size_t bias_gradient_bytes(const Shape&, Layout) = 0;
 

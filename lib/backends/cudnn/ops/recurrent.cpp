@@ -1,4 +1,4 @@
-// Recurrent by the library's calls for recurrent networks: those named _v8, which 8.0 and later have.
+// Recurrent by the library's calls for recurrent networks, in the form that 8.0 introduced. They need 9.0 or later.
 //
 //   persist_small_h, persist_static, persist_dynamic   the recurrent weights stay on the chip
 //   standard                                           a product per step
@@ -7,11 +7,11 @@
 // kernels transpose them, and reverse the steps where the op does. All passes have one algorithm, because backward
 // reads the reserve space of forward. Every pass copies the weights to the places that the library names, never to
 // computed offsets. The persist_ algorithms take no descriptor with one bias, so there are two: the op's bias, and a
-// second bias beside the recurrent weights. The second bias is zero, except for m of a GRU: there it is the op's fourth
-// bias.
+// second bias beside the recurrent weights. The second bias is zero, except for the gate n of a GRU: there it is the
+// op's fourth bias, m (lamina/ops/sequences.h).
 //
-// Only a run shows whether the library has persist_small_h for this device and these sizes. If no algorithm is named,
-// lowering tries persist_small_h on temporary memory, and takes standard if the library refuses.
+// Only a run shows whether the library has persist_small_h for this device and these sizes. If the rule takes
+// persist_small_h, lowering tries it on temporary memory, and takes standard if the library refuses.
 
 #include <array>
 
@@ -67,7 +67,7 @@ void check(const Recurrent& op, const Spec& spec, const Choice& choice, Session&
   if (!session.has_device()) refuse(op, "the library tells the sizes of its memory only for a device");
 }
 
-/// A unit without its addresses.
+/// The descriptors and calls of a unit. Each pass brings the addresses.
 class Sequence : Calls {
  public:
   Sequence(const Recurrent& op, const Spec& spec, const Algorithm& algorithm, Math math, Session& in)
@@ -99,8 +99,8 @@ class Sequence : Calls {
     LAMINA_CUDNN(api, GetRNNTempSpaceSizes, handle, rnn_.get(), training_ ? rnn::training : rnn::inference, x_.get(),
                  &work_bytes_, &reserve_bytes_);
     for (std::size_t parameter = 0; parameter < 3 && training_; ++parameter)
-      for (int count = 1; count <= gates(parameter); ++count) {
-        const auto elements = static_cast<int>(count * gate_size(parameter));
+      for (std::size_t count = 1; count <= most_gates; ++count) {
+        const auto elements = static_cast<int>(count) * static_cast<int>(gate_size(parameter));
         gradients_.push_back(describe(api, Shape{1, 1, 1, elements}, dtype, Layout::nchw, elements));
       }
   }
@@ -235,7 +235,7 @@ class Sequence : Calls {
     return std::int64_t{op_.hidden} * (parameter == 0 ? channels_ : parameter == 1 ? op_.hidden : 1);
   }
 
-  /// Copies bytes. The library would multiply by 1, which changes some of them, and the reserve need not hold numbers.
+  /// Copies bytes. cudnnTransformTensor multiplies by 1, which may change bits, and the reserve need not hold numbers.
   void copy(void* to, const void* from, std::size_t bytes) const { session.machine().copy(to, from, bytes); }
   void fill_with_zeros(void* to, std::size_t bytes) const { session.machine().device().fill(to, 0, bytes); }
 
@@ -296,7 +296,8 @@ class Sequence : Calls {
   RnnDescriptor rnn_;
   RnnDataDescriptor x_, y_;
   TensorDescriptor state_;
-  TensorDescriptor of_matrix_, of_bias_;     // outputs of a query for a place; not read, but no known caller omits them
+  TensorDescriptor of_matrix_,
+      of_bias_;  // outputs of cudnnGetRNNWeightParams; not read, but all known programs pass them
   std::vector<TensorDescriptor> gradients_;  // gradients by parameter, then by the number of joined gates
   std::size_t weight_bytes_ = 0, work_bytes_ = 0, reserve_bytes_ = 0;
 };

@@ -136,9 +136,8 @@ class PairKernel final : public Kernel {
         chunks_(on_pairs.chunks),
         first_(std::move(first)),
         later_(std::move(later)),
-        halves_(context.halves),
         pool_(context.pool),
-        pairs_(*context.set.pairs),
+        set_(context.set),
         masked_(pass != Pass::forward && on_pairs.chunk.relu),
         prepared_(pass == Pass::forward && on_pairs.chunk.inference) {
     const ConvUnit& product = on_pairs.product;
@@ -170,7 +169,7 @@ class PairKernel final : public Kernel {
       part_.w[0].data = static_cast<float*>(args.prepared) + fold_elements<float>(chunk_);
     } else {
       make_pairs<float>(weights_, args.w[0].as<const float>(), extents_.weights(pass_), nullptr, {},
-                        pairs_.pair_rounded, pool_);
+                        set_.pairs->pair_rounded, pool_);
       part_.w[0].data = weights_;
     }
     for (int k = 0; k < chunks_.count; ++k) run(args, k);
@@ -197,21 +196,21 @@ class PairKernel final : public Kernel {
       const Tensor x = chunks_.part(args.x[0], k);
       const Along along = extents_.x(x.pitch, pass_);
       make_pairs<std::uint16_t>(static_cast<float*>(part_.x[0].data), x.as<const std::uint16_t>(), along, nullptr, {},
-                                pairs_.pair, pool_);
+                                set_.pairs->pair, pool_);
     }
     if (pass_ != Pass::forward) {
       const Tensor dy = chunks_.part(args.dy, k), y = chunks_.part(args.y, k);
       make_pairs<std::uint16_t>(static_cast<float*>(part_.dy.data), dy.as<const std::uint16_t>(),
                                 extents_.y(dy.pitch, pass_), masked_ ? y.as<const std::uint16_t>() : nullptr,
-                                extents_.y(y.pitch, pass_), pairs_.pair, pool_);
+                                extents_.y(y.pitch, pass_), set_.pairs->pair, pool_);
     }
     const Tensor out = chunks_.part(pass_ == Pass::forward ? args.y : args.dx.empty() ? Tensor{} : args.dx[0], k);
     Tensor wide = pass_ == Pass::forward ? part_.y : part_.dx[0];
     wide.shape = out.shape;
-    if (pass_ == Pass::forward && part_.x.size() > 1) halves_.convert(wide, chunks_.part(args.x[1], k));
-    if (pass_ == Pass::backward_data && chunk_.add_dx) halves_.convert(wide, out);
+    if (pass_ == Pass::forward && part_.x.size() > 1) set_.convert(wide, chunks_.part(args.x[1], k), pool_);
+    if (pass_ == Pass::backward_data && chunk_.add_dx) set_.convert(wide, out, pool_);
     (k == 0 ? first_ : later_)->run(part_);
-    if (pass_ != Pass::backward_params) halves_.convert(out, wide);
+    if (pass_ != Pass::backward_params) set_.convert(out, wide, pool_);
   }
 
   /// The gradient of the bias: sums of dy in double, many side by side.
@@ -220,7 +219,7 @@ class PairKernel final : public Kernel {
     const std::int64_t plane = extents_.y_plane;
     const auto add = [&](double* sums, std::int64_t n, std::int64_t at, std::int64_t count) {
       const auto row = [&](const Tensor& t) { return t.as<const std::uint16_t>() + n * t.pitch + at; };
-      pairs_.add(sums, row(args.dy), masked_ ? row(args.y) : nullptr, count);
+      set_.pairs->add(sums, row(args.dy), masked_ ? row(args.y) : nullptr, count);
     };
     const auto put = [&](std::int64_t filter, double sum) {
       float& db = args.dw[1].as<float>()[filter];
@@ -248,9 +247,8 @@ class PairKernel final : public Kernel {
   Extents extents_;
   Chunks chunks_;
   std::shared_ptr<Kernel> first_, later_;
-  const MixedPrecisionLowering& halves_;
   ThreadPool& pool_;
-  const PairKernels& pairs_;
+  const InstructionSet& set_;
   bool masked_, prepared_;
   float* weights_ = nullptr;
   std::size_t bytes_ = 0;

@@ -5,7 +5,7 @@
 #define LAMINA_VECTOR_BYTES 64
 #define LAMINA_VECTOR_REGISTERS 32
 #define LAMINA_TILE_ROWS 8
-#elif defined(__AVX2__)  // x86-64-v3: 16 registers of 32 bytes, tiles of 4 rows by 3 vectors, or 6 by 2
+#elif defined(__AVX2__)  // x86-64-v3: 16 registers of 32 bytes, tiles of 4 rows by 3 vectors or of 6 by 2
 #include <immintrin.h>
 #define LAMINA_VECTOR_BYTES 32
 #define LAMINA_VECTOR_REGISTERS 16

@@ -117,7 +117,7 @@ BlasLibrary open_blas(const std::string& directory, int major) {
   void* const opened = open_anywhere(directory, majors, tried);
   if (opened == nullptr)
     throw LoadError("no cuBLAS could be opened" + (directory.empty() ? "" : " in " + directory) +
-                    "; install it, or name its folder in CUDA_HOME\ntried:" + tried);
+                    "; install it, or set CUDA_HOME to a toolkit that has it\ntried:" + tried);
   BlasLibrary library;
   const std::string missing = resolve_all(opened, library.table);
   library.path = path_of(opened);

@@ -16,7 +16,7 @@ namespace {
 
 using namespace cublas_number;  // NOLINT(google-build-using-namespace): numbers alone
 
-/// The target of a handle: it only marks the handle as ours.
+/// The target of a handle, which must not be null.
 struct HostHandle {};
 
 bool is_operation(int op) { return op == op_n || op == op_t; }
@@ -81,8 +81,8 @@ std::vector<float> widened(const void* halves, DType dtype, int rows, int column
   return wide;
 }
 
-/// The combinations of types that the manual lists (cuBLAS library, cublasGemmEx) for factors of 16 bits and sums in
-/// f32.
+/// A product with factors of 16 bits and sums in f32. Takes the combinations of types that the manual lists (cuBLAS
+/// library, cublasGemmEx).
 int gemm_ex(BlasTable::Handle handle, int transa, int transb, int m, int n, int k, const void* alpha, const void* a,
             int a_type, int lda, const void* b, int b_type, int ldb, const void* beta, void* c, int c_type, int ldc,
             int compute_type, int) {
