@@ -132,20 +132,20 @@ TEST_CASE("pointwise ops keep NaN, and have the right limits at infinities and h
     check(Pointwise{Function::tanh}, {-1, -1, 0, 1, 1}, none);
     check(Pointwise{Function::clip, 0, 6}, {0, 0, 0, 6, 6}, none);
     check(Pointwise{Function::hard_sigmoid, 1.0 / 6, 0.5}, {0, 0, 0, 1, 1}, none);
-    limits(Pointwise{Function::hard_swish}, infinity);
-    for (const Function f : {Function::silu, Function::gelu, Function::gelu_tanh, Function::mish})
+    for (const auto f : {Function::hard_swish, Function::silu, Function::gelu, Function::gelu_tanh, Function::mish})
       limits(Pointwise{f}, infinity);
     for (const Op& op : ops) CHECK(std::isnan(run(op, x, dtype).y[2]));
     const Values sigmoid = run(Pointwise{Function::sigmoid}, x, dtype).y;
-    for (const std::size_t i : {0, 1}) CHECK((sigmoid[i] >= 0 && sigmoid[i] < 1e-37));
-    CHECK((sigmoid[3] == 1 && sigmoid[4] == 1));
+    for (const std::size_t i : {0, 1}) CHECK((sigmoid[i] >= 0 && sigmoid[i] < 1e-37 && sigmoid[i + 3] == 1));
     const Result exponentials = run(Pointwise{Function::exp}, x, dtype);
     CHECK((exponentials.y[0] == 0 && exponentials.y[1] == 0 && exponentials.y[3] == infinity));
     const Values ends{-infinity, -1, 0, infinity};
-    const Result logarithms = run(Pointwise{Function::log}, ends, dtype),
-                 roots = run(Pointwise{Function::sqrt}, ends, dtype);
+    const auto of = [&](Function f, double a = 0) { return run(Pointwise{f, a}, ends, dtype); };
+    const Result logarithms = of(Function::log), roots = of(Function::sqrt), odd = of(Function::pow, -5);
     CHECK((std::isnan(logarithms.y[1]) && logarithms.y[2] == -infinity && logarithms.y[3] == infinity));
     CHECK((std::isnan(roots.y[1]) && roots.y[2] == 0 && roots.dx[0][2] == infinity && roots.y[3] == infinity));
+    CHECK((odd.y[0] == 0 && odd.y[1] == -1 && odd.y[2] == infinity && odd.y[3] == 0));
+    CHECK((std::isnan(of(Function::pow, 1.7).y[1]) && of(Function::pow, 0.3).y[2] == 0));
   }
 }
 

@@ -46,6 +46,8 @@ struct ActivationKernels {
   using Rows = void (*)(T* to, const T* from, std::int64_t count);
   Rows logistic, tanh, silu, silu_slope, exp, less_one, gelu, gelu_slope, gelu_tanh, gelu_tanh_slope, mish, mish_slope;
   Rows softplus, softplus_slope;  ///< the slope is a function of y
+  /// x = factor x^a, for a that is not 0. Errs by 2e-10 of x^a where this is a number of f32. Null if T is not double.
+  void (*power)(T* x, std::int64_t count, T a, T factor);
   void (*cell)(const CellStep<T>&);
   void (*cell_gradient)(const CellStepGradient<T>&);
 };

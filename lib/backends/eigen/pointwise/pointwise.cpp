@@ -71,6 +71,25 @@ auto by_arrays(const Of& of) {
   };
 }
 
+/// The rows factor x^a. Those of f32 are computed in f64.
+template <class T>
+auto power(double a, double factor, const InstructionSet& set) {
+  if constexpr (std::is_same_v<T, double>) {
+    return by_arrays<T>([a, factor](const auto& x) { return factor * x.pow(a); });
+  } else {
+    return [a, factor, kernel = set.of<double>().kernels.activations.power](T* y, const T* x, std::int64_t count) {
+      Room<double> room;
+      double* const wide = room.elements;
+      for (std::int64_t at = 0; at < count; at += elements_of_room) {
+        const std::int64_t some = std::min(elements_of_room, count - at);
+        std::copy_n(x + at, some, wide);
+        kernel(wide, some, a, factor);
+        for (std::int64_t i = 0; i < some; ++i) y[at + i] = static_cast<T>(wide[i]);
+      }
+    };
+  }
+}
+
 /// y = above x for x > 0, else y = below (exp(rate x) - 1).
 template <class T>
 struct Elu {
@@ -150,8 +169,7 @@ std::shared_ptr<const Activation<T>> function_of(const Pointwise& op, const Inst
       if (op.a == 3) return made([](T x) { return x * x * x; }, [](T x, T dy) { return 3 * x * x * dy; });
       if (op.a == 0.5) return made([](T x) { return std::sqrt(x); }, [](T x, T dy) { return dy / (2 * std::sqrt(x)); });
       if (op.a == -1) return made([](T x) { return 1 / x; }, [](T x, T dy) { return -dy / x / x; });
-      return made(by_arrays<T>([a](const auto& x) { return x.pow(a); }),
-                  by_arrays<T>([a](const auto& x) { return a * x.pow(a - 1); }));
+      return made(power<T>(a, 1, set), power<T>(double{a} - 1, a, set));
   }
   return nullptr;
 }
