@@ -14,7 +14,8 @@ function(lamina_precompile target)
   lamina_use_precompiled(${target})
 endfunction()
 
-# lamina_reuse_precompiled(<target> <other>): uses the precompiled headers of <other>, which has the same flags.
+# lamina_reuse_precompiled(<target> <other>): uses the precompiled headers of <other>, which has the same flags, except for
+# definitions.
 function(lamina_reuse_precompiled target other)
   target_precompile_headers(${target} REUSE_FROM ${other})
   lamina_use_precompiled(${target})

@@ -85,7 +85,8 @@ struct Comparison {
 
   std::size_t count(Verdict) const;
   /// The number of processes of each side, or of rounds, that would show whether the row has changed by `change` or
-  /// more. 0: not known, because the row has no times that count.
+  /// more. 0: not known, because variants have no round in common, or the
+  /// row is missing or failed.
   std::size_t processes_wanted(const ComparedRow&, double change) const;
   std::size_t processes_wanted(double change) const;  ///< the largest of all inconclusive rows; 0: no row needs more
   /// The rows that fail the gate: slower by more than the limit, failed in the second set alone, or missing there.

@@ -24,7 +24,7 @@ class EndsPlanning {
 };
 
 /// The function that all backends get as Backend::while_planning. Throws Interrupted after a signal if an EndsPlanning
-/// is alive.
+/// that ends plans is alive.
 void while_planning();
 
 }  // namespace lamina::bench

@@ -52,7 +52,7 @@ struct NamedAlgorithm {
 };
 
 /// The algorithms that the backend lists for the layer and pass. Algorithms that it lists not for this layer
-/// but for other layers with the same kind of op, or for a plain 3x3 convolution if this layer is one, follow with
+/// but for other layers with the same kind of op, or, if this layer is a convolution, for a plain 3x3 one, follow with
 /// `listed` false. If the backend was not built or refuses the layer: only "none".
 std::vector<NamedAlgorithm> algorithms_of(Backends&, const Config&, const Graph&, const Node&, Pass);
 

@@ -31,8 +31,8 @@ def positive(text):
 
 def limit(text):
     """The type of --limit, which the program reads again."""
-    if not re.fullmatch(r"\d*\.?\d+%", text) or not 0 < float(text[:-1]) < 1000:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a share above 0, as 3%")
+    if not re.fullmatch(r"[0-9]*\.?[0-9]+%", text) or not 0 < float(text[:-1]) < 1000:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a share above 0 and below 1000%, as 3%")
     return text
 
 
@@ -79,7 +79,7 @@ def parser_of(description):
     add("--plans", "folder of the plans that cudnn-graph keeps", "none", metavar="DIR")
     add("--patience", "seconds for an answer, after which a worker is ended and left out", type=positive, default=600.0,
         metavar="S")
-    add("--limit", "status 3 where Lamina is slower by more than this share, as 3%", "no limit", metavar="X", type=limit)
+    add("--limit", "status 3 if Lamina is slower by more than this share, as 3%", "no limit", type=limit, metavar="X")
     add("--benchmark_out", "the JSON file to write", default="results/race.json", metavar="FILE")
     return parser
 

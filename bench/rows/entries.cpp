@@ -39,7 +39,7 @@ bool is_aggregate(const benchmark::BenchmarkReporter::Run& run) {
 /// are left out.
 Runs runs_of(const benchmark::BenchmarkReporter::Run& run, const Row& row, const Outcome& outcome) {
   const std::span<const Sample> samples = outcome.samples[row.part];
-  const std::size_t end = outcome.taken[row.part], count = outcome.last_taken[row.part];
+  const std::size_t end = outcome.wanted[row.part], count = outcome.last_wanted[row.part];
   Runs whole;
   // The library's first runs only find out how many passes a run should have. Only the last runs count.
   const std::int64_t begin = is_aggregate(run) ? 0 : run.repetition_index;
@@ -183,12 +183,11 @@ Json row_entry(const Row& row, const Outcome& outcome, const Place& place) {
 }
 
 Report::Report(std::span<const Row> rows, const Outcomes& outcomes, Take take, Begin begin)
-    : outcomes_(&outcomes), take_(std::move(take)), begin_(std::move(begin)) {
-  for (const Row& row : rows) rows_[row.name] = &row;
-}
+    : rows_(rows), outcomes_(&outcomes), take_(std::move(take)), begin_(std::move(begin)) {}
 
 bool Report::ReportContext(const Context& context) {
-  if (begin_) std::exchange(begin_, {})(context);  // the library calls this function again for each group of rows
+  if (begin_) std::exchange(begin_, {})(context);
+  first_ = next_;  // the library calls this function for each group of rows, and counts the rows of a group from 0
   return true;
 }
 
@@ -196,7 +195,9 @@ void Report::ReportRuns(const std::vector<Run>& runs) {
   clear_step();
   bool failed = false;
   for (const Run& run : runs) {
-    const Row& row = *rows_.at(run.run_name.function_name);
+    const std::size_t index = first_ + static_cast<std::size_t>(run.family_index);
+    const Row& row = rows_[index];
+    next_ = index + 1;
     const Outcome& outcome = outcomes_->at(row.group.get());
     const Runs its = runs_of(run, row, outcome);
     if (std::ssize(its) < (is_aggregate(run) ? run.repetitions : 1))

@@ -8,7 +8,6 @@
 #include <map>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "rows.h"
@@ -67,7 +66,8 @@ class Report final : public benchmark::BenchmarkReporter {
   void ReportRuns(const std::vector<Run>&) override;
 
  private:
-  std::map<std::string_view, const Row*> rows_;  ///< {name: row}
+  std::span<const Row> rows_;
+  std::size_t first_ = 0, next_ = 0;  ///< indices in `rows_`: the first of this group, and the next after the last run
   const Outcomes* outcomes_;
   Take take_;
   Begin begin_;

@@ -75,11 +75,11 @@ enum class Failure { failed, unsupported, out_of_memory };
 
 /// The result of measuring a group.
 struct Outcome {
-  explicit Outcome(std::size_t parts = 0) : samples(parts), taken(parts), last_taken(parts) {}
+  explicit Outcome(std::size_t parts = 0) : samples(parts), wanted(parts), last_wanted(parts) {}
 
   std::vector<std::vector<Sample>> samples;  ///< samples by part, then by pass
-  std::vector<std::size_t> taken;            ///< number of passes that all runs of Google Benchmark took, by part
-  std::vector<std::size_t> last_taken;       ///< number of passes that its last run took, by part
+  std::vector<std::size_t> wanted;           ///< number of passes that Google Benchmark's runs wanted, by part
+  std::vector<std::size_t> last_wanted;      ///< number of passes that the last run wanted, by part
   std::vector<double> bytes{};               ///< bytes of the plan's calls by part; empty: use the bytes of Work
   MemoryReport memory{};
   std::map<std::string, double> counters{};  ///< counters of the measurement

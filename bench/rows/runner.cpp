@@ -8,6 +8,7 @@
 #include <array>
 #include <iostream>
 #include <string_view>
+#include <utility>
 
 #include "bench/io/interrupt.h"
 #include "lamina/statistics.h"
@@ -129,9 +130,9 @@ int Runner::settle(std::span<const Row> rows) {
 void Runner::iterate(const Row& row, benchmark::State& state) {
   Outcome& outcome = meter_.outcome(row);
   const std::vector<Sample>& samples = outcome.samples[row.part];
-  std::size_t at = outcome.taken[row.part];
-  outcome.last_taken[row.part] = static_cast<std::size_t>(state.max_iterations);
-  const std::size_t end = outcome.taken[row.part] += outcome.last_taken[row.part];
+  std::size_t at = outcome.wanted[row.part];
+  outcome.last_wanted[row.part] = static_cast<std::size_t>(state.max_iterations);
+  const std::size_t end = outcome.wanted[row.part] += outcome.last_wanted[row.part];
   for (std::size_t next = at; next < end && meter_.measure(row, next);) ++next;
   if (samples.empty()) {
     std::string& before = refused_[row.group->config.backend];  // the reason is printed once for each backend

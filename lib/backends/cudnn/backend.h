@@ -10,7 +10,7 @@
 
 namespace lamina::cudnn {
 
-/// `name` is "cudnn" or, with engines, "cudnn-graph"; a directory follows after a colon. With engines, a unit holds
+/// `name` is "cudnn" or, with engines, "cudnn-graph"; a directory may follow after a colon. With engines, a unit holds
 /// what one graph of cuDNN can hold, except in f64. Tests supply their own machine and library.
 std::unique_ptr<Backend> make_backend(std::string name, std::unique_ptr<Machine>, Session::Open,
                                       std::unique_ptr<graph::UnitEngines> = nullptr);

@@ -1,5 +1,5 @@
 #pragma once
-// Which passes a unit needs steps for.
+// Which passes of a unit run.
 
 #include <algorithm>
 
@@ -7,8 +7,8 @@
 
 namespace lamina {
 
-/// Whether a unit needs a step for the pass. It does for forward and prepare. In training it also does for recompute,
-/// for backward_params if there are parameters, and for backward_data if the gradient of any input is wanted.
+/// Whether the pass of a unit can be needed, if a step covers it: forward and prepare always, and in training
+/// recompute, backward_params if there are parameters, and backward_data if the gradient of any input is wanted.
 inline bool wants(const Spec& spec, Pass pass) {
   if (pass == Pass::forward || pass == Pass::prepare) return true;
   if (spec.mode != Mode::training || pass == Pass::recompute) return spec.mode == Mode::training;

@@ -33,7 +33,7 @@ struct Constant {
   std::int64_t count() const;
 };
 
-/// Elements of a tensor, or nothing if an extent is negative or the product of the others than 0 is
+/// Elements of a tensor, or nothing if an extent is negative or the product of those that are not 0 is
 /// beyond 2^62.
 std::optional<std::int64_t> element_count(const Extents&);
 
@@ -58,7 +58,7 @@ std::int64_t to_integer(double);
 
 /// The numbers of a tensor of the file `model`. External data must be in the folder of `model`. `what` begins the
 /// messages. Throws FileError: a type without numbers, extents that do not match the data, data outside its file, a
-/// location outside the folder. Allocates no more than the data in the file needs.
+/// location outside the folder. Memory is in proportion to the data in the file.
 Constant read_constant(const TensorMessage&, const std::filesystem::path& model, const std::string& what);
 
 /// The number of a tensor's values if the file stores them as raw or external bytes of a floating type, which take

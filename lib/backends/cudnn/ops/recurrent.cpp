@@ -1,4 +1,4 @@
-// Recurrent by the library's calls for recurrent networks, in the form that 8.0 introduced. They need 9.0 or later.
+// Recurrent by the library's calls for recurrent networks, from 9.0 on: 8 reads the lengths from the device's memory.
 //
 //   persist_small_h, persist_static, persist_dynamic   the recurrent weights stay on the chip
 //   standard                                           a product per step
@@ -99,8 +99,8 @@ class Sequence : Calls {
     LAMINA_CUDNN(api, GetRNNTempSpaceSizes, handle, rnn_.get(), training_ ? rnn::training : rnn::inference, x_.get(),
                  &work_bytes_, &reserve_bytes_);
     for (std::size_t parameter = 0; parameter < 3 && training_; ++parameter)
-      for (std::size_t count = 1; count <= most_gates; ++count) {
-        const auto elements = static_cast<int>(count) * static_cast<int>(gate_size(parameter));
+      for (int count = 1; count <= gates(parameter); ++count) {
+        const auto elements = static_cast<int>(count * gate_size(parameter));
         gradients_.push_back(describe(api, Shape{1, 1, 1, elements}, dtype, Layout::nchw, elements));
       }
   }
@@ -165,7 +165,6 @@ class Sequence : Calls {
   }
 
  private:
-  static constexpr std::size_t most_gates = 4;
   int gates(std::size_t parameter) const { return parameter == 2 ? 4 : op_.matrices(); }
 
   struct Saved {
@@ -281,8 +280,8 @@ class Sequence : Calls {
   void read_gradients(const Args& args, const void* dweights) const {
     for_each_place(dweights, [&](std::size_t parameter, std::int64_t first, std::int64_t count, const void* place) {
       if (args.dw.size() <= parameter || !args.dw[parameter]) return;
-      const auto together = static_cast<std::size_t>(count / gate_size(parameter));
-      const TensorDescriptor& all = gradients_[parameter * most_gates + together - 1];
+      const auto before = static_cast<std::int64_t>(parameter) * gates(0), together = count / gate_size(parameter);
+      const TensorDescriptor& all = gradients_[static_cast<std::size_t>(before + together - 1)];
       LAMINA_CUDNN(api, TransformTensor, session.handle(), one(dtype), all.get(), place, beta(dtype, adds_dw_),
                    all.get(),
                    static_cast<char*>(args.dw[parameter].data) + static_cast<std::size_t>(first) * size_of(dtype));

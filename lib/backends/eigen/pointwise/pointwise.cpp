@@ -71,7 +71,7 @@ auto by_arrays(const Of& of) {
   };
 }
 
-/// The rows factor x^a. Those of f32 are computed in f64.
+/// Makes the function of rows y = factor x^a, for a that is not 0. For f32 it computes in f64.
 template <class T>
 auto power(double a, double factor, const InstructionSet& set) {
   if constexpr (std::is_same_v<T, double>) {
@@ -165,6 +165,7 @@ std::shared_ptr<const Activation<T>> function_of(const Pointwise& op, const Inst
     case Function::abs:
       return made([](T x) { return std::abs(x); }, [](T x, T dy) { return x > 0 ? dy : x < 0 ? -dy : T(0); });
     case Function::pow:
+      if (a == 1) return made([](T x) { return x; }, [](T, T dy) { return dy; });
       if (op.a == 2) return made([](T x) { return x * x; }, [](T x, T dy) { return 2 * x * dy; });
       if (op.a == 3) return made([](T x) { return x * x * x; }, [](T x, T dy) { return 3 * x * x * dy; });
       if (op.a == 0.5) return made([](T x) { return std::sqrt(x); }, [](T x, T dy) { return dy / (2 * std::sqrt(x)); });
