@@ -40,8 +40,10 @@ PointwiseFunction tail_function(const Spec& spec) {
 
 void apply(Stream stream, const std::optional<Pointwise>& function, const Tensor& y) {
   if (!function) return;
+  const bool gaps = y.layout == Layout::nhwc && y.pitch != y.shape.c;
   with_storage("", y.dtype, [&]<class T>() {
-    pointwise_forward(stream, function_of(*function), elements<const T>(y), elements<T>(y));
+    pointwise_forward(stream, function_of(*function), gaps ? pixel_rows<const T>(y) : elements<const T>(y),
+                      gaps ? pixel_rows<T>(y) : elements<T>(y));
   });
 }
 

@@ -277,6 +277,7 @@ Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Session& s
     lowered.prepared_bytes =
         unit.filter_offset + (unit.halves ? unit.halves->filter_bytes() : dense_bytes(spec.w[0].shape, unit.values));
     lowered.steps.push_back(prepare_step(unit, spec, lowered.steps[0].algorithm));
+    check_workspace("cudnn: " + to_string(Op(op)), choice, lowered.steps.back());
   }
   if (unit.masks) lowered.scratch_bytes = extent_bytes(spec.y, spec.y.pitch);
   return lowered;

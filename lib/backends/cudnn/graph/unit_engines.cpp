@@ -241,6 +241,7 @@ std::vector<Alternative> UnitEngines::of_one_graph(const Spec& spec, Pass pass, 
 
 std::vector<std::string> UnitEngines::names(const Spec& spec, Pass pass, Session& session) {
   std::vector<std::string> names;
+  if (std::ranges::none_of(cudnn_graphs(spec), [&](const auto& graph) { return graph.second == pass; })) return names;
   for (const Math math : {Math::strict, Math::tf32})
     for (const Alternative& each : alternatives(spec, pass, {.math = math}, session, {}))
       if (each.refusal.empty() && each.place != by_name_only && std::ranges::find(names, each.algorithm) == names.end())

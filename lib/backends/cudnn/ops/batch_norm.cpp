@@ -50,6 +50,7 @@ struct Normalisation : Ends {
     LAMINA_CUDNN(api, BatchNormalizationForwardInference, session.handle(), batch_norm_spatial, one(dtype), zero(dtype),
                  x.get(), args.x[0].data, y.get(), args.y.data, channels.get(), args.w[0].data, args.w[1].data,
                  args.state[0].data, args.state[1].data, op.epsilon);
+    tail.forward(args);
   }
 
   void training(const Args& args) const {
