@@ -210,6 +210,9 @@ void Importer::fold_constants() {
 
 void Importer::add_inputs() {
   check_extents();
+  for (const auto& given : options_.batch_axes)
+    if (std::ranges::find(file_.inputs, given.first, &ValueMessage::name) == file_.inputs.end())
+      throw UsageError(in_file(given.first) + " is not an input, although OnnxOptions::batch_axes names it");
   bool has_batch = options_.batch <= 1;
   for (const ValueMessage& input : file_.inputs) {
     if (!is_read(input)) continue;
