@@ -104,7 +104,8 @@ TEST_CASE("cudnn: in inference a function other than ReLU is our own kernel on y
   const Pointwise clip{Function::clip, -1, 2};
   for (const std::vector<Link>& tail :
        {std::vector<Link>{{clip}}, {{norm}, {Pointwise{Function::silu}}}, {{norm}, {Add{}}, {clip}}}) {
-    const Spec spec = spec_of(on, folded(true, tail), {.dtype = DType::f32, .layout = Layout::nhwc, .pitched = true});
+    const bool gaps = tail.size() == 1;
+    const Spec spec = spec_of(on, folded(true, tail), {DType::f32, gaps ? Layout::nhwc : Layout::nchw, gaps});
     Folded unit(on, spec);
     on.log.calls.clear();
     put(on, unit.args.y, std::vector<double>(32, -8));

@@ -257,8 +257,8 @@ TEST_CASE("cudnn-graph: a pass of a plan, captured or not, only executes: no new
       CHECK(fake_graph().executions == 6);
       pass([&] { plan.backward(); });
       fake_graph().in_pass = false;
-      CHECK(fake_graph().executions ==
-            6 + 5 + 5 - 2);  // the first convolution has no dx, and the norm's gradients are one graph
+      // The first convolution has no dx, and the norm's gradients are one graph.
+      CHECK(fake_graph().executions == 6 + 5 + 5 - 2);
       CHECK((fake_graph().strays == 0 && on.fake.made == made));
       CHECK((on.log.device.allocations == allocations && on.log.device.waits == 0));
     }

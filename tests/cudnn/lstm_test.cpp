@@ -88,14 +88,14 @@ TEST_CASE("cudnn: LSTM weights that are adjacent in the library's memory are cop
 
 TEST_CASE("cudnn: the gate n of a GRU has biases of x and h, and the other gates' biases of h are zeros") {
   FakeBackend on;
-  BoundUnit unit(on, spec_of(on, {"", Recurrent{.hidden = 3, .cell = Cell::gru}, {lstm_shape}}));
-  auto* const bias = unit.args.w[2].as<float>();
+  BoundUnit gru(on, spec_of(on, {"", Recurrent{.hidden = 3, .cell = Cell::gru}, {lstm_shape}}));
+  auto* const bias = gru.args.w[2].as<float>();
   std::iota(bias, bias + 12, 1.0F);
-  CHECK(work_of(unit.run(Pass::forward))[0].starts_with("RNNForward(handle, RNNDescriptor_v8 3 3 2 0 0 0 0 3 4 3 3 1"));
+  CHECK(work_of(gru.run(Pass::forward))[0].starts_with("RNNForward(handle, RNNDescriptor_v8 3 3 2 0 0 0 0 3 4 3 3 1 "));
   CHECK(on.log.calls == copies(3, 48) + copies(3, 36) + copies(4, 12) + CallTexts{"to rows", "from rows"});
   const std::size_t places[] = {8, 9, 10, 13, 11, 12};  // biases of x: r, z, n; biases of h: n (m), then r, z
-  for (std::size_t gate = 0; gate < 6; ++gate) CHECK(weight(unit, places[gate], 0) == (gate < 4 ? bias[3 * gate] : 0));
-  const CallTexts back = work_of(unit.run(Pass::backward_params));  // two calls, and then one for each gradient
+  for (std::size_t gate = 0; gate < 6; ++gate) CHECK(weight(gru, places[gate], 0) == (gate < 4 ? bias[3 * gate] : 0));
+  const CallTexts back = work_of(gru.run(Pass::backward_params));  // two calls, and then one for each gradient
   for (std::size_t i = 2; i < 12; ++i)
     CHECK_THAT(back.at(i), ContainsSubstring(i < 5 ? "f32 1x1x1x12 " : i < 8 ? "f32 1x1x1x9 " : "f32 1x1x1x3 "));
 }

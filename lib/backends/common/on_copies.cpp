@@ -340,7 +340,7 @@ Choice OnCopies::left_of(const Choice& choice) const {
   const double u = is_half(values) ? unit_roundoff(values) : 0;
   if (choice.max_error < u)
     throw Unsupported(unit_text(spec_, units_) + ": values of " + std::string(to_string(values)) +
-                      " have relative rounding errors of up to " + shortest(u) + ", above max_error " +
+                      " have relative rounding errors of up to " + shortest(u) + ", above " +
                       shortest(choice.max_error));
   left.max_error = (choice.max_error - u) / (1 + u);
   if (!form_.copies()) return left;
